@@ -1,7 +1,10 @@
 //! The command line. Every option is explained here and nowhere else, as an imperative or a noun phrase.
 
+pub(crate) mod complete;
+mod documents;
 mod inner;
 mod known;
+mod lists;
 mod memory;
 mod names;
 mod sprint;
@@ -13,11 +16,13 @@ use std::process::ExitCode;
 use archeflow_host::backends;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
-use crate::output;
+use crate::output::CommandOutput;
 
 pub(crate) use crate::commands::agent_loop::args::*;
+pub(crate) use documents::{DocumentArgs, DocumentsArgs};
 pub(crate) use inner::AcpArgs;
 pub(crate) use known::*;
+pub(crate) use lists::*;
 pub(crate) use memory::*;
 pub(crate) use sprint::*;
 
@@ -63,12 +68,16 @@ pub(crate) enum Command {
     Continue(ContinueArgs),
     /// Merge a run that waits for approval, or accept it as it is
     Merge(MergeArgs),
+    /// Take a merged run back with a new commit, tested like a merge
+    Revert(RevertArgs),
     /// Discard a run; its commits are kept under refs/archeflow/keep/
     Discard(RunIdArgs),
-    /// Show the status of a run; without an id, all runs that are running or waiting for you
+    /// Show what needs you, what runs and what ended last; or the status of one run
     Status(StatusArgs),
     /// List the runs of this repository, or of all repositories
     List(ListArgs),
+    /// Take repositories off the list that `status` and `list --all` look at
+    Forget(ForgetArgs),
     /// Show a run from beginning to end
     Show(ShowArgs),
     /// Watch a run live, full screen; line by line without a terminal
@@ -89,7 +98,7 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Approve the commands this repository's configuration names
     Trust(TrustArgs),
-    /// Explain an archetype, a workflow, or the reason a run ended
+    /// Explain an archetype, a workflow, the reason a run ended, or how an answer is read
     Explain(ExplainArgs),
     /// Show the configuration
     Config(ConfigArgs),
@@ -117,7 +126,7 @@ pub(crate) struct RunArgs {
     #[arg(required_unless_present = "run")]
     pub(crate) task: Option<String>,
     /// Workflow: fast, standard, thorough or a workflow file [default: chosen from the task]
-    #[arg(long)]
+    #[arg(long, add = complete::workflows())]
     pub(crate) workflow: Option<String>,
     /// Team file in .archeflow/teams that selects the agents
     #[arg(long, value_name = "NAME")]
@@ -126,28 +135,31 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAMES")]
     pub(crate) lens: Option<String>,
     /// Strategy: pdca (cycles) or pipeline (linear) [default: chosen from the task]
-    #[arg(long)]
+    #[arg(long, add = complete::words(&["pdca", "pipeline"]))]
     pub(crate) strategy: Option<String>,
     /// Agent for all roles, as listed below [default: an installed client]
-    #[arg(long, value_name = "SPEC")]
+    #[arg(long, value_name = "SPEC", add = complete::agents())]
     pub(crate) agent: Option<String>,
     /// Agent for one role, e.g. guardian=cmd:other-agent; repeatable
-    #[arg(long, value_name = "ARCHETYPE=SPEC")]
+    #[arg(long, value_name = "ARCHETYPE=SPEC", add = complete::agents_by_archetype())]
     pub(crate) agent_for: Vec<String>,
     /// Plan only, show the plan, then ask whether to continue
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Start at this phase (plan, do, check or act), reusing the artifacts of --run
-    #[arg(long, value_name = "PHASE", requires = "run")]
+    #[arg(long, value_name = "PHASE", requires = "run", add = complete::words(&["plan", "do", "check", "act"]))]
     pub(crate) start_from: Option<String>,
     /// Run whose artifacts --start-from reuses
-    #[arg(long, value_name = "ID", requires = "start_from")]
+    #[arg(long, value_name = "RUN", requires = "start_from", add = complete::runs())]
     pub(crate) run: Option<String>,
     /// Cost limit of the run, in dollars
     #[arg(long, value_name = "USD")]
     pub(crate) budget: Option<String>,
+    /// Cycles beyond the limit if the run is converging when it reaches it [default: 0]
+    #[arg(long, value_name = "N")]
+    pub(crate) extra_cycles: Option<String>,
     /// Domain: code, writing or research [default: detected from the project's files]
-    #[arg(long)]
+    #[arg(long, add = complete::words(&["code", "writing", "research"]))]
     pub(crate) domain: Option<String>,
     /// Test command that must pass before merging
     #[arg(long, value_name = "CMD", conflicts_with = "no_tests")]
@@ -155,6 +167,12 @@ pub(crate) struct RunArgs {
     /// Allow merging without a test command
     #[arg(long)]
     pub(crate) no_tests: bool,
+    /// Command that installs what the tests need, run once per lock file, e.g. 'npm ci'
+    #[arg(long, value_name = "CMD")]
+    pub(crate) setup_command: Option<String>,
+    /// Start although tests fail on the base commit, and land if no other test fails then
+    #[arg(long)]
+    pub(crate) allow_red_base: bool,
     /// Run id chosen by a sprint
     #[arg(long = "as", value_name = "ID", hide = true, conflicts_with = "run")]
     pub(crate) named: Option<String>,
@@ -184,16 +202,16 @@ pub(crate) struct ReviewArgs {
     #[arg(long, value_name = "NUMBER", group = "subject")]
     pub(crate) pr: Option<u32>,
     /// Show the result of an earlier review without reviewing again
-    #[arg(long, value_name = "ID", group = "subject")]
+    #[arg(long, value_name = "RUN", group = "subject", add = complete::runs())]
     pub(crate) run: Option<String>,
     /// Commit that a branch or a patch is compared with
     #[arg(long, value_name = "COMMIT")]
     pub(crate) base: Option<String>,
     /// Reviewers, e.g. guardian,skeptic,sage,trickster [default: guardian]
-    #[arg(long, value_name = "NAMES", conflicts_with_all = ["workflow", "team"])]
+    #[arg(long, value_name = "NAMES", conflicts_with_all = ["workflow", "team"], add = complete::archetypes())]
     pub(crate) reviewers: Option<String>,
     /// Use the reviewers of a workflow: fast, standard, thorough or a file in .archeflow/workflows
-    #[arg(long)]
+    #[arg(long, add = complete::workflows())]
     pub(crate) workflow: Option<String>,
     /// Use the reviewers of a team file in .archeflow/teams
     #[arg(long, value_name = "NAME")]
@@ -202,13 +220,13 @@ pub(crate) struct ReviewArgs {
     #[arg(long, value_name = "NAMES")]
     pub(crate) lens: Option<String>,
     /// Domain: code, writing or research [default: detected from the project's files]
-    #[arg(long)]
+    #[arg(long, add = complete::words(&["code", "writing", "research"]))]
     pub(crate) domain: Option<String>,
     /// Agent for all reviewers, as listed below [default: an installed client]
-    #[arg(long, value_name = "SPEC")]
+    #[arg(long, value_name = "SPEC", add = complete::agents())]
     pub(crate) agent: Option<String>,
     /// Agent for one reviewer, e.g. guardian=cmd:other-agent; repeatable
-    #[arg(long, value_name = "ARCHETYPE=SPEC")]
+    #[arg(long, value_name = "ARCHETYPE=SPEC", add = complete::agents_by_archetype())]
     pub(crate) agent_for: Vec<String>,
     /// Cost limit of the review, in dollars
     #[arg(long, value_name = "USD")]
@@ -228,14 +246,10 @@ pub(crate) struct ReviewArgs {
     /// Reason for accepting the findings
     #[arg(long, value_name = "TEXT", requires = "write_baseline")]
     pub(crate) reason: Option<String>,
-    /// Output format: terminal, markdown, json, sarif, rdjson or github [default: terminal]
-    #[arg(long, value_name = "FORMAT")]
-    pub(crate) format: Option<String>,
-    /// Write the result to this file [default: standard output]
-    #[arg(long, short = 'o', value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) documents: DocumentsArgs,
     /// Exit with code 14 if any finding is at least this severe: critical or warning
-    #[arg(long, value_name = "SEVERITY")]
+    #[arg(long, value_name = "SEVERITY", add = complete::words(&["critical", "warning"]))]
     pub(crate) fail_on: Option<String>,
     /// Never ask; exit with code 10 instead of asking a question
     #[arg(long)]
@@ -281,16 +295,19 @@ pub(crate) struct CommonArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunIdArgs {
-    /// Run id
-    pub(crate) id: String,
+    /// Run: id, beginning of it, words of its task, last or @N [default: the only one that can be discarded]
+    #[arg(value_name = "RUN", add = complete::runs())]
+    pub(crate) id: Option<String>,
     #[command(flatten)]
     pub(crate) session: Session,
 }
 
 #[derive(Debug, Args)]
+#[command(allow_missing_positional = true)]
 pub(crate) struct AnswerArgs {
-    /// Run id
-    pub(crate) id: String,
+    /// Run: id, beginning of it, words of its task, last or @N [default: the only one with an open question]
+    #[arg(value_name = "RUN", add = complete::runs())]
+    pub(crate) id: Option<String>,
     /// Answer text
     pub(crate) text: String,
     #[command(flatten)]
@@ -299,8 +316,9 @@ pub(crate) struct AnswerArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ContinueArgs {
-    /// Run id
-    pub(crate) id: String,
+    /// Run: id, beginning of it, words of its task, last or @N [default: the only one that was stopped]
+    #[arg(value_name = "RUN", add = complete::runs())]
+    pub(crate) id: Option<String>,
     /// Run one more cycle despite the stop
     #[arg(long, required_unless_present_any = ["ruling", "accept", "rescope"])]
     pub(crate) one_more_cycle: bool,
@@ -321,26 +339,6 @@ pub(crate) struct ContinueArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct StatusArgs {
-    /// Run id [default: everything running or waiting, and the latest run here]
-    pub(crate) id: Option<String>,
-    #[command(flatten)]
-    pub(crate) place: CommonArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ListArgs {
-    /// List the runs of all repositories; the default outside of a repository
-    #[arg(long)]
-    pub(crate) all: bool,
-    /// Show only the last N runs
-    #[arg(long, short = 'n', value_name = "N")]
-    pub(crate) limit: Option<usize>,
-    #[command(flatten)]
-    pub(crate) place: CommonArgs,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct Listing {
     #[command(flatten)]
     pub(crate) place: CommonArgs,
@@ -357,8 +355,9 @@ pub(crate) struct DoctorArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// Run id
-    pub(crate) id: String,
+    /// Run: id, beginning of it, words of its task, last or @N [default: the newest]
+    #[arg(value_name = "RUN", add = complete::runs())]
+    pub(crate) id: Option<String>,
     /// List every decision with its rule and inputs; with LINE or TOPIC, that one in full
     #[arg(long)]
     pub(crate) why: bool,
@@ -371,7 +370,8 @@ pub(crate) struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct WatchArgs {
-    /// Run or sprint id [default: the running sprint, else the newest running run, else the newest run]
+    /// Run or sprint [default: the running sprint, else the newest running run, else the newest run]
+    #[arg(value_name = "RUN", add = complete::runs())]
     pub(crate) id: Option<String>,
     #[command(flatten)]
     pub(crate) place: CommonArgs,
@@ -395,16 +395,18 @@ pub(crate) enum ReplayCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayTimeline {
-    /// Run id
-    pub(crate) id: String,
+    /// Run: id, beginning of it, words of its task, last or @N [default: the newest]
+    #[arg(value_name = "RUN", add = complete::runs())]
+    pub(crate) id: Option<String>,
     #[command(flatten)]
     pub(crate) place: CommonArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayWhatif {
-    /// Run id
-    pub(crate) id: String,
+    /// Run: id, beginning of it, words of its task, last or @N [default: the newest]
+    #[arg(value_name = "RUN", add = complete::runs())]
+    pub(crate) id: Option<String>,
     /// Weight of a reviewer's last verdict, e.g. guardian=2 [default: 1]; repeatable
     #[arg(long, value_name = "ARCHETYPE=NUMBER", allow_hyphen_values = true)]
     pub(crate) weight: Vec<String>,
@@ -412,10 +414,10 @@ pub(crate) struct ReplayWhatif {
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
     pub(crate) threshold: Option<String>,
     /// Override a setting of the run, e.g. convergence.zero_policy=immediate; repeatable
-    #[arg(long, value_name = "KEY=VALUE")]
+    #[arg(long, value_name = "KEY=VALUE", add = complete::settings())]
     pub(crate) set: Vec<String>,
     /// Override the workflow: fast, standard or thorough
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = complete::workflows())]
     pub(crate) workflow: Option<String>,
     #[command(flatten)]
     pub(crate) place: CommonArgs,
@@ -423,8 +425,8 @@ pub(crate) struct ReplayWhatif {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayCompare {
-    /// Run ids, two or more
-    #[arg(required = true, num_args = 2.., value_name = "ID")]
+    /// Runs, two or more: ids, beginnings of them, words of their tasks, last or @N
+    #[arg(required = true, num_args = 2.., value_name = "RUN", add = complete::runs())]
     pub(crate) ids: Vec<String>,
     #[command(flatten)]
     pub(crate) place: CommonArgs,
@@ -442,8 +444,9 @@ impl ReplayCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Run id
-    pub(crate) id: String,
+    /// Run: id, beginning of it, words of its task, last or @N [default: the newest]
+    #[arg(value_name = "RUN", add = complete::runs())]
+    pub(crate) id: Option<String>,
     /// Write one self-contained HTML page instead of Markdown
     #[arg(long)]
     pub(crate) html: bool,
@@ -462,8 +465,9 @@ pub(crate) struct ReportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DagArgs {
-    /// Run id
-    pub(crate) id: String,
+    /// Run: id, beginning of it, words of its task, last or @N [default: the newest]
+    #[arg(value_name = "RUN", add = complete::runs())]
+    pub(crate) id: Option<String>,
     /// Print a Graphviz graph
     #[arg(long, conflicts_with = "mermaid")]
     pub(crate) dot: bool,
@@ -477,7 +481,7 @@ pub(crate) struct DagArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ScoreArgs {
     /// Show only this archetype
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = complete::archetypes())]
     pub(crate) archetype: Option<String>,
     #[command(flatten)]
     pub(crate) place: CommonArgs,
@@ -517,7 +521,7 @@ pub(crate) struct InitArgs {
     #[arg(long, value_name = "NAME|DIR")]
     pub(crate) from: Option<String>,
     /// Set a key in the new configuration, e.g. costs.budget_usd=3; repeatable
-    #[arg(long, value_name = "KEY=VALUE")]
+    #[arg(long, value_name = "KEY=VALUE", add = complete::settings())]
     pub(crate) set: Vec<String>,
     /// Test command to write [default: detected from the project's files]
     #[arg(long, value_name = "CMD")]
@@ -535,7 +539,7 @@ pub(crate) struct TrustArgs {
     #[arg(long, conflicts_with = "run")]
     pub(crate) revoke: bool,
     /// Adopt a run that this machine did not start: show its commands and ask
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "RUN", add = complete::runs())]
     pub(crate) run: Option<String>,
     /// Show what would be approved without approving it
     #[arg(long, conflicts_with = "revoke")]
@@ -549,8 +553,16 @@ pub(crate) struct TrustArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// An archetype (guardian), workflow (standard), team, lens or domain (security, writing), reason (max_cycles) or exit code (14)
+    /// An archetype (guardian), workflow (standard), team, lens or domain (security, writing), reason (max_cycles) or exit code (14);
+    /// `answer <FILE>`: what would be read in an agent's answer; `same <A> <B>`: whether two findings (JSON) are one
+    #[arg(add = complete::explained())]
     pub(crate) what: String,
+    /// Files for `answer` and `same`; - is standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Whose answer it is, for `answer` [default: guardian]
+    #[arg(long, value_name = "ARCHETYPE", add = complete::archetypes())]
+    pub(crate) role: Option<String>,
     /// Copy an archetype's prompt to .archeflow/archetypes/ for editing
     #[arg(long)]
     pub(crate) eject: bool,
@@ -588,6 +600,7 @@ impl Command {
             Command::Review(args) => args.tui,
             Command::Resume(args) => args.session.tui,
             Command::Merge(args) => args.session.tui,
+            Command::Revert(args) => args.session.tui,
             Command::Answer(args) => args.session.tui,
             Command::Continue(args) => args.session.tui,
             Command::Demo(args) => args.tui,
@@ -603,11 +616,13 @@ impl Command {
             Command::Review(args) => args.place.json,
             Command::Resume(args) => args.session.place.json,
             Command::Merge(args) => args.session.place.json,
+            Command::Revert(args) => args.session.place.json,
             Command::Discard(args) => args.session.place.json,
             Command::Answer(args) => args.session.place.json,
             Command::Continue(args) => args.session.place.json,
             Command::Pause(args) | Command::Stop(args) => args.place.json,
             Command::Status(args) => args.place.json,
+            Command::Forget(args) => args.json,
             Command::List(args) => args.place.json,
             Command::Doctor(args) => args.place.json,
             Command::Show(args) => args.place.json,
@@ -636,16 +651,17 @@ impl Command {
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, ExitCode> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     tried(&arguments).map_err(|error| {
-        let printed = error.print();
-        if let Err(lost) = printed
-            && !error.use_stderr()
-        {
-            return ExitCode::from(output::lost(&lost, 0));
+        let text = error.render().to_string();
+        let code = u8::try_from(error.exit_code()).unwrap_or(2);
+        // Help and version are results like any other.
+        if !error.use_stderr() {
+            return ExitCode::from(CommandOutput::text(text).with_code(code).print());
         }
+        tell_part!("{text}");
         if let Some(known) = names::known(command, &arguments, error.kind()) {
             tell!("  Known here: {known}");
         }
-        ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+        ExitCode::from(code)
     })
 }
 

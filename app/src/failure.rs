@@ -1,6 +1,7 @@
 //! What went wrong, sorted by who must act: one message, one hint, one exit code.
 
 use archeflow_host::git::repo::Error as RepoError;
+use archeflow_host::git::signing::SigningFault;
 use archeflow_host::store::{files, journal};
 use archeflow_host::{config, drive, executors, log, open, review};
 
@@ -113,6 +114,12 @@ impl From<open::Error> for Failure {
                 message,
                 format!("{remedy}. Without any protection: --unsafe-no-sandbox"),
             ),
+            open::Error::Filtered { .. } => Failure::new(
+                21,
+                "filters",
+                message,
+                "Nothing was started: agents and tests would see pointers instead of content. If that will do, set in your configuration: git.filters: pointers",
+            ),
             open::Error::Bare { .. } => {
                 Failure::new(21, "refused", message, "Use --repo with a clone that has one.")
             }
@@ -169,6 +176,19 @@ impl From<RepoError> for Failure {
             RepoError::Detached => {
                 Failure::new(21, "refused", message, "Name it: --target <branch>, or check a branch out.")
             }
+            RepoError::NoIdentity => Failure::new(
+                21,
+                "no_identity",
+                message,
+                "git config --global user.name 'Your Name' && git config --global user.email you@example.org",
+            ),
+            RepoError::Signing(SigningFault::Git(_)) => Failure::new(30, "git_fault", message, ""),
+            RepoError::Signing(_) => Failure::new(
+                21,
+                "refused",
+                message,
+                "Nothing was started. To land unsigned commits here: git config commit.gpgsign false",
+            ),
             RepoError::NoSuchBranch { .. } | RepoError::BadName { .. } => {
                 Failure::usage(message, "See the branches there are: git branch")
             }

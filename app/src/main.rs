@@ -25,6 +25,13 @@ fn main() -> ExitCode {
     }
     restrict_umask();
     survive_size_limits();
+    if let Some(answered) = args::complete::answer(&arguments) {
+        return answered;
+    }
+    #[cfg(feature = "man")]
+    if let Some(printed) = commands::man::run(&arguments) {
+        return printed;
+    }
     let cli = match args::parse(arguments) {
         Ok(cli) => cli,
         Err(code) => return code,

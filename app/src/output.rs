@@ -1,14 +1,20 @@
 //! The result of a command, and the one place that prints it.
 
 use std::io::{self, Write};
+use std::path::Path;
 
-use crate::render::text::safe_json;
+use archeflow_host::store::files;
+
+use crate::failure::Failure;
+use crate::render::text::{safe_json, safe_line};
 
 /// What a command returns: what goes to standard output, and the exit code.
 #[derive(Debug)]
 pub(crate) struct CommandOutput {
     code: u8,
     body: Body,
+    /// The command that prints the result again, if it is on disk.
+    again: Option<String>,
 }
 
 #[derive(Debug)]
@@ -27,19 +33,24 @@ const ENVIRONMENT: u8 = 30;
 impl CommandOutput {
     /// Success, and nothing to print.
     pub(crate) fn done() -> CommandOutput {
-        CommandOutput { code: 0, body: Body::Nothing }
+        CommandOutput { code: 0, body: Body::Nothing, again: None }
     }
 
     pub(crate) fn text(text: String) -> CommandOutput {
-        CommandOutput { code: 0, body: Body::Text(text) }
+        CommandOutput { code: 0, body: Body::Text(text), again: None }
     }
 
     pub(crate) fn json(value: serde_json::Value) -> CommandOutput {
-        CommandOutput { code: 0, body: Body::Json(value) }
+        CommandOutput { code: 0, body: Body::Json(value), again: None }
     }
 
     pub(crate) fn with_code(self, code: u8) -> CommandOutput {
         CommandOutput { code, ..self }
+    }
+
+    /// The result is recorded, and this command prints it again.
+    pub(crate) fn recorded(self, again: String) -> CommandOutput {
+        CommandOutput { again: Some(again), ..self }
     }
 
     /// Prints it and gives the exit code of the program.
@@ -51,18 +62,38 @@ impl CommandOutput {
         };
         match write(&mut io::stdout().lock(), &text) {
             Ok(()) => self.code,
-            Err(error) => lost(&error, self.code),
+            Err(error) => lost(&error, self.code, self.again.as_deref()),
         }
     }
 }
 
+/// Text of a process that answers line by line, such as an agent; the caller prints the end with [`CommandOutput`].
+pub(crate) fn line(text: &str) -> io::Result<()> {
+    write(&mut io::stdout().lock(), text)
+}
+
+/// Standard output for a protocol that writes it itself.
+pub(crate) fn stream() -> impl Write {
+    io::stdout()
+}
+
+/// Writes a document to the file that `--output` names. `again` is the command that prints it once more.
+pub(crate) fn to_file(path: &Path, bytes: &[u8], again: &str) -> Result<(), Failure> {
+    files::write_atomic(path, bytes).map_err(|error| {
+        let failure = Failure::from(error);
+        let hint = format!("Nothing of the run is lost. When that is right: {again}");
+        Failure { hint, ..failure }
+    })
+}
+
 /// The exit code where standard output could not take the result: never success. A closed pipe (`| head -1`) is the
 /// reader's choice and ends quietly; anything else, such as a full disk, is reported.
-pub(crate) fn lost(error: &io::Error, code: u8) -> u8 {
+pub(crate) fn lost(error: &io::Error, code: u8, again: Option<&str>) -> u8 {
     if error.kind() == io::ErrorKind::BrokenPipe {
         return if code == 0 { NO_READER } else { code };
     }
-    tell!("error: the result could not be written to standard output: {error}");
+    let again = again.map(|again| format!("; it is recorded: {}", safe_line(again))).unwrap_or_default();
+    tell!("error: the result could not be written to standard output: {error}{again}");
     ENVIRONMENT
 }
 

@@ -385,12 +385,18 @@ fn i3_every_prefix_leads_to_the_same_lines() {
         let rest = entries[cut..].iter().take_while(|entry| entry.event.verb() != Verb::Reported);
         // A remark whose batch was torn may be made once more; nothing follows from it.
         let since = entries[..cut].iter().rev().take_while(|entry| entry.event.verb() != Verb::Reported);
-        let said: Vec<&Event> = since.map(|entry| &entry.event).collect();
-        let again = |event: &Event| {
-            matches!(event, Event::Decision(Decision::DecisionPoint(_))) && said.contains(&event)
-        };
-        let drawn: Vec<&Event> =
-            drawn.iter().map(|entry| &entry.event).filter(|event| !again(event)).collect();
+        let mut said: Vec<&Event> = since.map(|entry| &entry.event).collect();
+        let drawn: Vec<Event> = drawn.iter().map(|entry| entry.event.clone()).collect();
+        let mut new: Vec<&Event> = Vec::new();
+        for event in &drawn {
+            let is_remark =
+                matches!(event, Event::Decision(Decision::DecisionPoint(_) | Decision::DecisionRecord(_)));
+            if !is_remark || !said.contains(&event) {
+                new.push(event);
+                said.push(event);
+            }
+        }
+        let drawn = new;
         let expected: Vec<&Event> = rest.map(|entry| &entry.event).collect();
         // Of reviewers that were to go out together, some may go when the others are back; a torn tail shows that.
         let together = |event: &&&Event| matches!(event, Event::Order(Order::AgentStart(start)) if start.role == Role::Reviewer);

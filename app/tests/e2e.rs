@@ -24,6 +24,8 @@ mod accounts;
 mod acp;
 #[path = "e2e/agent_loop.rs"]
 mod agent_loop;
+#[path = "e2e/agent_loop_judges.rs"]
+mod agent_loop_judges;
 #[path = "e2e/agents.rs"]
 mod agents;
 #[path = "e2e/auditor.rs"]
@@ -34,10 +36,14 @@ mod breaks;
 mod briefs;
 #[path = "e2e/budget.rs"]
 mod budget;
+#[path = "e2e/ci.rs"]
+mod ci;
 #[path = "e2e/client_files.rs"]
 mod client_files;
 #[path = "e2e/clients.rs"]
 mod clients;
+#[path = "e2e/commits.rs"]
+mod commits;
 #[path = "e2e/control.rs"]
 mod control;
 #[path = "e2e/corpus.rs"]
@@ -52,6 +58,12 @@ mod entries;
 mod forms;
 #[path = "e2e/gates.rs"]
 mod gates;
+#[path = "e2e/git_setups.rs"]
+mod git_setups;
+#[path = "e2e/inbox.rs"]
+mod inbox;
+#[path = "e2e/judgement.rs"]
+mod judgement;
 #[path = "e2e/landing.rs"]
 mod landing;
 #[path = "e2e/looking.rs"]
@@ -60,14 +72,20 @@ mod looking;
 mod memory;
 #[path = "e2e/models.rs"]
 mod models;
+#[path = "e2e/names.rs"]
+mod names;
 #[path = "e2e/outcomes.rs"]
 mod outcomes;
+#[path = "e2e/preflight.rs"]
+mod preflight;
 #[path = "e2e/process.rs"]
 mod process;
 #[path = "e2e/replay.rs"]
 mod replay;
 #[path = "e2e/reports.rs"]
 mod reports;
+#[path = "e2e/revert.rs"]
+mod revert;
 #[path = "e2e/review.rs"]
 mod review;
 #[path = "e2e/safety.rs"]
@@ -80,6 +98,8 @@ mod screen;
 mod shadows;
 #[path = "e2e/shapes.rs"]
 mod shapes;
+#[path = "e2e/short_names.rs"]
+mod short_names;
 #[path = "e2e/signals.rs"]
 mod signals;
 #[path = "e2e/sprint.rs"]

@@ -3,17 +3,35 @@
 //! Only this function decides, with the [`crate::steps`] that all strategies share and the rules of the strategy at hand
 //! ([`crate::strategies`]). It is pure: deciding twice on the same facts gives the same answer twice.
 
-use crate::event::{Conclusion, Entry, Order};
+use crate::event::{Conclusion, DecisionPoint, Entry, Order};
 use crate::model::HookPoint;
 use crate::run::Run;
-use crate::steps::{accounts, budget, hook, judge, land, settle};
+use crate::steps::{accounts, budget, hook, judge, land, preflight, settle, undo};
 
 /// What follows from the facts so far, in the order it should be written down.
 ///
 /// Empty: wait for a report. Never contains a report.
 pub fn decide(run: &Run) -> Vec<Conclusion> {
-    let conclusions = budget::admit(run, accounts::admit(run, follows(run)));
+    if let (Some(record), Some(_), None) = (&run.unexplained, &run.session, &run.outcome) {
+        return vec![record.clone().into()];
+    }
+    let conclusions = explained(run, budget::admit(run, accounts::admit(run, follows(run))));
     if run.paused.is_some() && !may_be_ordered_while_paused(&conclusions) { vec![] } else { conclusions }
+}
+
+/// Each choice that had alternatives is followed by them (CL-31).
+fn explained(run: &Run, conclusions: Vec<Conclusion>) -> Vec<Conclusion> {
+    let mut explained = Vec::with_capacity(conclusions.len());
+    for conclusion in conclusions {
+        let point = match &conclusion {
+            Conclusion::Decision(decision) => decision.body::<DecisionPoint>(),
+            Conclusion::Order(_) => None,
+        };
+        let record = point.and_then(|point| run.alternatives_of(point));
+        explained.push(conclusion);
+        explained.extend(record.map(Conclusion::from));
+    }
+    explained
 }
 
 /// A paused run still draws conclusions, such as a verdict or a break, but orders nothing, with two exceptions:
@@ -30,13 +48,15 @@ fn may_be_ordered_while_paused(conclusions: &[Conclusion]) -> bool {
         Conclusion::Order(Order::HookStart(hook)) => hook.point == HookPoint::RunComplete,
         Conclusion::Order(Order::RevertIntent(_)) => true,
         Conclusion::Order(
-            Order::AgentStart(_)
+            Order::PreflightStart(_)
+            | Order::AgentStart(_)
             | Order::EvidenceStart(_)
             | Order::LoopAppend(_)
             | Order::BatteryStart(_)
             | Order::LoopArchive(_)
             | Order::MergeStart(_)
             | Order::MergeIntent(_)
+            | Order::RevertStart(_)
             | Order::QuestionAsked(_),
         ) => false,
     })
@@ -50,12 +70,17 @@ fn follows(run: &Run) -> Vec<Conclusion> {
     if run.discarded {
         return settle::discard(run);
     }
-    if run.cycles.is_empty() {
-        return begin(run);
+    if let Some(undoing) = &run.undo {
+        return undo::undo(run, undoing);
     }
-    let Some(cycle) = run.cycle() else { return vec![] };
     if let Some((seq, question)) = run.question() {
         return if run.attended() { vec![] } else { settle::park(run, seq, question) };
+    }
+    let Some(cycle) = run.cycle() else { return begin(run) };
+    // A run that was entered again may not have got this far before.
+    let untried = || preflight::preflight(run).filter(|_| run.open.is_empty() && !land::is_agreed(run));
+    if let Some(events) = untried() {
+        return events;
     }
     let judged = judge(run, cycle);
     if !judged.is_empty() {
@@ -96,10 +121,12 @@ impl Run {
     }
 }
 
-/// Before the first cycle: the hook, then what the strategy begins with.
+/// Before the first cycle: the hook, the trial of the base commit, then what the strategy begins with.
 fn begin(run: &Run) -> Vec<Conclusion> {
     if !run.open.is_empty() {
         return vec![];
     }
-    hook(run, HookPoint::RunStart).unwrap_or_else(|| run.rules().begin(run))
+    hook(run, HookPoint::RunStart)
+        .or_else(|| preflight::preflight(run))
+        .unwrap_or_else(|| run.rules().begin(run))
 }

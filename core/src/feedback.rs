@@ -142,6 +142,9 @@ fn item(text: &mut String, found: &Tracked) {
         found.description,
         if found.fix.is_empty() { String::new() } else { format!(" Fix: {}", found.fix) }
     );
+    for remark in &found.also {
+        let _ = writeln!(text, "  - {} writes about it: {}", capital(&remark.source), remark.description);
+    }
 }
 
 fn section(text: &mut String, boundary: &CycleBoundary, role: Destination) {

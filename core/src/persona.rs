@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use crate::model::{ARCHETYPES, Archetype, PROGRAM, Persona, Phase, Role, Sight, Tier};
+use crate::model::{ARCHETYPES, Archetype, PROGRAM, Persona, Phase, Role, Shadow, Sight, Tier};
 use crate::text::is_unsafe;
 
 /// Every key of the header; each occurs exactly once, except the last.
@@ -75,6 +75,29 @@ fn together(parts: &[Persona; 2], own: &str) -> String {
         text += &format!("\n{}\n", own.trim());
     }
     text
+}
+
+/// Stands for no shadow beside those of the role.
+pub const NO_SHADOW: &str = "none";
+
+/// The shadows that a file's header names and the program does not know, so that no answer would ever be checked for
+/// them (M-06). Each fault names its line. Only new runs are refused: one that began with such a file can be resumed.
+pub fn unwatched(text: &str) -> Vec<String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let lines: Vec<&str> = text.lines().skip(1).take_while(|line| *line != "---").collect();
+    let header = Header::read(&lines, &mut Vec::new());
+    let Some((n, words)) = header.get("shadow") else { return Vec::new() };
+    let unknown = |word: &&str| *word != NO_SHADOW && Shadow::parse(word).is_none();
+    let known: Vec<&str> = Shadow::ALL.iter().map(|shadow| shadow.name()).collect();
+    let fault = |word: &str| {
+        format!(
+            "line {n}: `shadow` is `{}`, which the program can't detect and would never watch; allowed: {}, or \
+             `{NO_SHADOW}` for those of the role only. Describe others in the prompt",
+            short(word),
+            known.join(", ")
+        )
+    };
+    words.split(',').map(str::trim).filter(unknown).map(fault).collect()
 }
 
 /// Whether two roles do the same kind of work, so that one agent can do both at once.
@@ -454,6 +477,31 @@ mod tests {
             for (found, wanted) in found.iter().zip(faults) {
                 assert!(found.contains(wanted), "{to}: {found:?}");
             }
+        }
+    }
+
+    #[test]
+    fn m_06_a_shadow_that_is_never_watched_is_a_fault() {
+        for (shadow, unknown) in [
+            ("purple", &["purple"] as &[&str]),
+            ("bureaucrat", &[]),
+            ("none", &[]),
+            ("Bureaucrat, over-architect", &[]),
+            ("bureaucrat, purple, haste", &["purple", "haste"]),
+        ] {
+            let text = GOOD.replacen("purple", shadow, 1);
+            for text in [text.replace('\n', "\r\n"), text] {
+                let faults = unwatched(&text);
+                assert_eq!(faults.len(), unknown.len(), "{shadow}: {faults:?}");
+                for (fault, word) in faults.iter().zip(unknown) {
+                    let begins = format!("line 7: `shadow` is `{word}`, ");
+                    assert!(fault.starts_with(&begins) && fault.contains("paranoid"), "{fault}");
+                }
+            }
+        }
+        assert_eq!(unwatched(BOTH), Vec::<String>::new(), "a combination has those of its parts");
+        for (_, text) in ARCHETYPES {
+            assert_eq!(unwatched(text), Vec::<String>::new());
         }
     }
 

@@ -8,7 +8,7 @@ mod common {
 
 use std::collections::BTreeSet;
 
-use archeflow_core::model::{LimitMode, LoopPolicy, Risk, Speaker, Token};
+use archeflow_core::model::{LOOP_RULES, LimitMode, LoopPolicy, Risk, Speaker, Token};
 use archeflow_core::strategies::agent_loop::rules::battery::{Battery, Check, objections};
 use archeflow_core::strategies::agent_loop::rules::fewer::fewer;
 use archeflow_core::strategies::agent_loop::rules::limits::{Scope, Size, scope};
@@ -37,7 +37,11 @@ fn pj_01_to_pj_17_states() {
     let mut page = Page::open("loop");
     let policy = LoopPolicy::default();
     page.check("States", |row| {
-        let place = LoopPosition { state: row.word("state", state), insufficient: row.number("in a row") };
+        let place = LoopPosition {
+            state: row.word("state", state),
+            insufficient: row.number("in a row"),
+            failed: Some(0),
+        };
         let Some(then) = after(place, row.word("heard", turn_event), policy.pause_after) else {
             row.fail("the code refuses this")
         };
@@ -50,7 +54,9 @@ fn pj_01_to_pj_17_states() {
         table.rows.iter().map(|row| (row.get("state").to_owned(), row.get("heard").to_owned())).collect();
     for state in State::ALL {
         for heard in TurnEvent::ALL {
-            let legal = after(LoopPosition { state, insufficient: 0 }, heard, policy.pause_after).is_some();
+            let legal =
+                after(LoopPosition { state, insufficient: 0, failed: Some(0) }, heard, policy.pause_after)
+                    .is_some();
             let row = told.contains(&(state.name().to_owned(), heard.name().to_owned()));
             assert_eq!(legal, row, "{} and {}: the page and the code differ", state.name(), heard.name());
         }
@@ -59,7 +65,7 @@ fn pj_01_to_pj_17_states() {
 }
 
 fn sequence(row: &Row, policy: &LoopPolicy) {
-    let mut place = LoopPosition { state: State::Align, insufficient: 0 };
+    let mut place = LoopPosition { state: State::Align, insufficient: 0, failed: Some(0) };
     let mut seen = Vec::new();
     for word in row.get("said").split_whitespace() {
         let said: &[TurnEvent] = match word {
@@ -89,7 +95,7 @@ fn pj_16_nothing_lands_without_a_pass_and_a_yes() {
     };
     let (mut ends, mut landed) = (BTreeSet::new(), 0);
     for _ in 0..1000 {
-        let mut place = LoopPosition { state: State::Idle, insufficient: 0 };
+        let mut place = LoopPosition { state: State::Idle, insufficient: 0, failed: Some(0) };
         let mut story = Vec::new();
         for _ in 0..400 {
             let said = TurnEvent::ALL[below(TurnEvent::ALL.len())];
@@ -143,7 +149,9 @@ fn pj_30_to_pj_68_the_other_tables() {
                 objections: facts.contains(&"objections"),
                 oversized: facts.contains(&"oversized"),
                 nothing_done: facts.contains(&"nothing_done"),
+                own_file: facts.contains(&"own_file"),
             },
+            rules: LOOP_RULES,
         };
         assert_eq!(said.result.is_none(), row.get("result") == "unclear", "no such result");
         let state = row.word("state", state);
@@ -151,7 +159,7 @@ fn pj_30_to_pj_68_the_other_tables() {
         row.expect("heard", heard.as_ref().map_or("refused", |heard| heard.name()));
         if let Ok(heard) = heard {
             assert!(
-                after(LoopPosition { state, insufficient: 0 }, heard, 5).is_some(),
+                after(LoopPosition { state, insufficient: 0, failed: Some(0) }, heard, 5).is_some(),
                 "heard and then refused"
             );
         }

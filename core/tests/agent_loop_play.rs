@@ -1,7 +1,7 @@
 //! A loop played with scripted agents and a person at the cycle file: reader, turns, states and file together.
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, which is what it is for")]
 
-use archeflow_core::model::{LimitMode, LoopPolicy, Speaker};
+use archeflow_core::model::{LOOP_RULES, LimitMode, LoopPolicy, Speaker};
 use archeflow_core::strategies::agent_loop::cyclefile::{append, parse};
 use archeflow_core::strategies::agent_loop::rules::battery::{Battery, Check, objections};
 use archeflow_core::strategies::agent_loop::rules::limits::{Scope, Size, scope};
@@ -26,7 +26,7 @@ impl Game {
         let size = Size { lines: 20, files: 1, docs_only: false };
         Game {
             file: String::new(),
-            place: LoopPosition { state: State::Idle, insufficient: 0 },
+            place: LoopPosition { state: State::Idle, insufficient: 0, failed: Some(0) },
             policy: LoopPolicy::default(),
             size,
             tests: Check::Passed,
@@ -63,7 +63,7 @@ impl Game {
             return self.refused.push("not routed".to_owned());
         };
         let facts = self.facts(signal, text);
-        let said = RoutedSignal { by, agent: signal.agent.unwrap(), result, next, facts };
+        let said = RoutedSignal { by, agent: signal.agent.unwrap(), result, next, facts, rules: LOOP_RULES };
         let then = event_of(self.place.state, said).and_then(|heard| {
             after(self.place, heard, self.policy.pause_after).ok_or("no such turn".to_owned())
         });
@@ -89,6 +89,7 @@ impl Game {
             objections: !objections(battery, &self.policy).is_empty(),
             oversized: scope == Scope::Exceeded,
             nothing_done: self.size.files == 0,
+            own_file: false,
         }
     }
 
@@ -131,7 +132,7 @@ fn pj_01_to_pj_16_scripts() {
             0,
         ),
         (&[GOAL, PLAN, DONE, "judge: LOOP_COMPLETE > Human"], State::Waiting, 0),
-        (&[GOAL, PLAN, DONE, "judge: PASS > Planner"], State::Evaluate, 1),
+        (&[GOAL, PLAN, DONE, "judge: PASS > Actor"], State::Evaluate, 1),
         (&[PLAN], State::Idle, 1),
     ];
     for (script, state, refused) in rows {
@@ -149,7 +150,10 @@ fn pj_09_pj_10_pj_13_the_fifth_pauses_and_a_restart_resets_the_count() {
         assert_eq!(game.place.state, if n < 5 { State::Align } else { State::Paused });
     }
     game.all(&["human: INIT > Planner: smaller steps", PLAN, DONE, RED]);
-    assert_eq!((game.place, game.refused.len()), (LoopPosition { state: State::Align, insufficient: 1 }, 0));
+    assert_eq!(
+        (game.place, game.refused.len()),
+        (LoopPosition { state: State::Align, insufficient: 1, failed: Some(0) }, 0)
+    );
 }
 
 /// PC-01: the real diff decides, whatever the Actor says.

@@ -9,7 +9,7 @@
 #[path = "loops/game.rs"]
 mod game;
 
-use archeflow_core::event::{Event, Order, QuestionKind, Report};
+use archeflow_core::event::{Decision, Event, Order, QuestionKind, Report};
 use archeflow_core::model::{Alert, Approval, CheckEnd, LimitMode, LoopState, Reason, RunStatus, Speaker};
 use archeflow_core::projections::handoff;
 use archeflow_core::projections::story::Story;
@@ -360,6 +360,21 @@ fn pj_23_the_last_block_of_the_file_says_who_is_next() {
         &["planner PLAN_CREATED Actor risk=high", "say yes"],
         &["planner PLAN_UPDATED Human"],
         &["planner PLAN_UPDATED Human", "say euros"],
+        &[PLAN, "actor NEEDS_INPUT Human"],
+        &[PLAN, "actor COMPLETE Planner"],
+        &[PLAN, DONE, "judge PASS Planner"],
+        &[
+            PLAN,
+            "actor FAIL Planner",
+            PLAN,
+            "actor FAIL Planner",
+            PLAN,
+            "actor FAIL Planner",
+            PLAN,
+            "actor FAIL Planner",
+            PLAN,
+            "actor FAIL Planner",
+        ],
         &[PLAN, DONE, PASS, "say other words"],
         &[PLAN, DONE, RED, PLAN, DONE, RED, PLAN, DONE, RED, PLAN, DONE, RED, PLAN, DONE, RED],
     ];
@@ -444,4 +459,19 @@ fn pj_44_the_battery_is_run_before_the_judge_speaks() {
         }
     }
     assert!(ran.is_some());
+}
+
+/// A journal of earlier rules is decided as it was.
+#[test]
+fn l_05_l_07_a_loop_keeps_the_rules_it_began_with() {
+    let mut game = Game::of_first_rules();
+    game.play(&[PLAN, "actor NEEDS_INPUT Human"]);
+    assert_eq!(game.run.loop_state(), LoopState::Failed);
+    let mut game = Game::of_first_rules();
+    game.play(&[PLAN, "actor FAIL Planner"].repeat(7));
+    assert_eq!(game.run.loop_state(), LoopState::Align);
+    let counted = game.log.iter().any(
+        |entry| matches!(&entry.event, Event::Decision(Decision::LoopTurn(turn)) if turn.failed.is_some()),
+    );
+    assert!(!counted, "and written as it was");
 }

@@ -48,7 +48,7 @@ fn bx_07_lenses() {
 }
 
 #[test]
-fn af_004_bx_27_domains() {
+fn af_004_bx_27_m_05_domains() {
     let mut page = Page::open("domains");
     page.check("Detection", |row| {
         let files = list(row.get("files"));
@@ -244,7 +244,13 @@ fn finding(row: &Row) -> Finding {
         [Severity::Info, Severity::Warning, Severity::Critical].into_iter().find(|known| known.name() == word)
     });
     let citations = match row.get("line") {
-        "there" => vec![Citation { file: "src/a.rs".to_owned(), line: 10, quote: None, holds: Some(true) }],
+        "there" => vec![Citation {
+            file: "src/a.rs".to_owned(),
+            line: 10,
+            quote: None,
+            holds: Some(true),
+            related: None,
+        }],
         _ => Vec::new(),
     };
     Finding {

@@ -58,6 +58,8 @@ fn tracked(id: &str, description: &str, cycles_open: u32) -> Tracked {
         routes_to: Destination::Maker,
         cycles_open,
         regression_of: None,
+        anchor: String::new(),
+        also: Vec::new(),
     }
 }
 
@@ -329,8 +331,10 @@ fn af_145_af_146_the_log_says_what_there_is_to_learn() {
         question: None,
         unresolved: Vec::new(),
         reopens_at: None,
+        revert_refused: None,
     };
     let boundary = |open: Vec<Tracked>| CycleBoundary {
+        extra_cycle: false,
         cycle: 1,
         max_cycles: 2,
         exit_condition: String::new(),

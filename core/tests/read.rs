@@ -231,7 +231,8 @@ fn d_05_no_finding_hides_below_reproductions() {
     let more = "\n## Reproductions\n\n### Finding 1\n```sh\nx\n```\n\n";
     for (line, findings, declined) in [
         ("- [WARNING] c.rs:3 (quality): z. Fix: y", 3, false),
-        ("CRITICAL: the door is open", 2, true),
+        ("CRITICAL: the door is open", 3, false),
+        ("This is CRITICAL: the door is open", 2, true),
         ("VERDICT: APPROVED", 2, true),
     ] {
         let (review, _) = review(&format!("{ROWS}{more}{line}\n"));
@@ -370,7 +371,8 @@ fn bounded(answer: &Answer, name: &str) {
 fn shown_never_controls(role: Role, text: &str, name: &str) {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
-    let fenced = format!("{fence}\n{text}\n{fence}\n");
+    // An answer that is a fence and nothing else may be the answer itself.
+    let fenced = format!("The file:\n\n{fence}\n{text}\n{fence}\n");
     let quoted: String = text.split(['\n', '\r']).map(|line| format!("> {line}\n")).collect();
     let commented = format!("<!--\n{}", text.replace("-->", ""));
     for shown in [fenced, quoted, commented] {
@@ -531,7 +533,7 @@ fn accepted_and_rejected_rows_are_all_rows() {
     let mut random = Random(7);
     for _ in 0..200 {
         let rows = 1 + random.below(8);
-        let severities = ["CRITICAL", "warning", "Info", "HIGH", "", "CRITICAL!", "\u{421}RITICAL"];
+        let severities = ["CRITICAL", "warning", "Info", "URGENT", "", "CRITICAL!", "\u{421}RITICAL"];
         let mut text =
             String::from("REJECTED\n\n| Where | Severity | Category | Issue | Fix |\n|-|-|-|-|-|\n");
         for row in 0..rows {
@@ -547,10 +549,10 @@ fn accepted_and_rejected_rows_are_all_rows() {
 #[test]
 fn problems_name_their_line() {
     let (_, problems) = review(
-        "APPROVED\n\n|Where|Severity|Category|Issue|Fix|\n|-|-|-|-|-|\n|a.rs:1|HIGH|x|y|z|\n\nCRITICAL: boo",
+        "APPROVED\n\n|Where|Severity|Category|Issue|Fix|\n|-|-|-|-|-|\n|a.rs:1|URGENT|x|y|z|\n\nCRITICAL: boo",
     );
     assert_eq!(problems.len(), 2);
-    assert!(problems[0].starts_with("line 5: unknown severity \"HIGH\""), "{problems:?}");
+    assert!(problems[0].starts_with("line 5: unknown severity \"URGENT\""), "{problems:?}");
     assert!(problems[1].starts_with("line 7: "), "{problems:?}");
 }
 
@@ -774,7 +776,17 @@ impl Random {
 
     /// Text made of what readers stumble over.
     fn hostile(&mut self, pieces: usize) -> String {
-        const PIECES: [&str; 50] = [
+        const PIECES: [&str; 60] = [
+            "Verdict: All good\n",
+            "**Status:** Passed\n",
+            "---\nstatus: clean\n---\n",
+            "~~",
+            "HIGH",
+            "HIGH-01: ",
+            "## Critical Issues\n",
+            "### CR-01: x\n",
+            "判定：通过\n",
+            "{\"verdict\":\"APPROVED\",\"findings\":[]}",
             "## Reproductions\n",
             "### Finding 1\n",
             "Finding 2 (new)\n",
@@ -1009,11 +1021,27 @@ fn m_s20_much_of_anything_is_read_quickly() {
         "[{\"a\":",
         "x\n\n",
         "- x\n\n    y\n\n",
+        "Verdict: All good - no issues, ",
+        "Verdict: All good\n",
+        "Status: PASS\n",
+        "---\n",
+        "~~",
+        "## High\n### CR-01: x\n",
+        "## Verdict\n",
+        "{\n",
+        "判定：",
     ];
     let mut texts: Vec<String> = repeated.iter().map(|piece| piece.repeat(size / piece.len())).collect();
     texts.extend(["|", "`", " ", "\n", "x", "a.rs:1 "].map(|piece| piece.repeat(most / piece.len())));
     texts.push(format!("{head}| a.rs:1 | INFO | design | {} | y |", "a.rs:1 `x` ".repeat(size / 11)));
     texts.push(format!("{head}| a.rs:1 | INFO | design | x | {backticks} |"));
+    texts.push(format!("---\n{}\n---\n", "status: clean\n".repeat(most / 28)));
+    texts.push(format!(
+        "REJECTED\n```\n{head}{}```\n",
+        "| a.rs:1 | INFO | design | x | y |\n".repeat(size / 34)
+    ));
+    texts.push(format!("```\n{}```\n", "VERDICT: APPROVED\nSTATUS: DONE\n".repeat(size / 31)));
+    texts.push(format!("[{}{{}}]", "{\"severity\":\"INFO\"},\n".repeat(size / 21)));
     texts.push(format!("## Confidence\n## Files\n- {}", "a/b ".repeat(size / 4)));
     texts.push(format!("## Prior issues\n- {}", "fixed: ".repeat(size / 7)));
     texts.push(format!("```json\n{}", "[".repeat(size)));
@@ -1028,4 +1056,216 @@ fn m_s20_much_of_anything_is_read_quickly() {
             assert!(spent.as_secs() < 8, "{shown:?} as {role:?} took {spent:?}");
         }
     }
+}
+
+// The words of `docs/rules/answers.md`.
+
+/// The rows of a table of words, each with its words sorted.
+fn words_of(column: &str) -> Vec<(String, Vec<String>)> {
+    let page = page();
+    let start = format!("| {column} | Words |");
+    let rows =
+        page.lines().skip_while(|line| *line != start).skip(2).take_while(|line| line.starts_with('|'));
+    let rows: Vec<_> = rows.map(cells).collect();
+    assert!(!rows.is_empty(), "no table {column}");
+    let sorted = |cell: &str| {
+        let mut words: Vec<String> = cell.split(", ").map(str::to_owned).collect();
+        words.sort();
+        words
+    };
+    rows.iter().map(|row| (row[0].clone(), sorted(&row[1]))).collect()
+}
+
+fn grouped<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<(String, Vec<String>)> {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for (word, group) in pairs {
+        match groups.iter_mut().find(|(name, _)| name == group) {
+            Some((_, words)) => words.push(word.to_owned()),
+            None => groups.push((group.to_owned(), vec![word.to_owned()])),
+        }
+    }
+    groups.iter_mut().for_each(|(_, words)| words.sort());
+    groups
+}
+
+#[test]
+fn j_08_the_words_of_the_code_are_those_of_the_page() {
+    use archeflow_core::read::words;
+    let severities = words::SEVERITIES.iter().map(|(word, severity)| (*word, severity.name()));
+    assert_eq!(grouped(severities), words_of("Severity"));
+    let verdicts = words::VERDICTS.iter().map(|(word, verdict)| (*word, verdict.name()));
+    assert_eq!(grouped(verdicts), words_of("Verdict"));
+    assert_eq!(grouped(words::columns()), words_of("Field"));
+    let phrases = [
+        ("beside an approval", &words::BESIDE_APPROVAL[..]),
+        ("take a verdict back", &words::TAKEN_BACK[..]),
+        ("label a verdict", &words::VERDICT_LABELS[..]),
+        ("label a summary", &words::SUMMARY_LABELS[..]),
+    ];
+    let phrases = phrases.iter().flat_map(|(group, words)| words.iter().map(move |word| (*word, *group)));
+    assert_eq!(grouped(phrases), words_of("Phrases"));
+}
+
+/// No word means two things, and each is read as what the table says.
+#[test]
+fn j_08_every_word_is_read() {
+    use archeflow_core::read::words;
+    let unique: BTreeSet<&str> = words::VERDICTS.iter().map(|(word, _)| *word).collect();
+    assert_eq!(unique.len(), words::VERDICTS.len());
+    let unique: BTreeSet<&str> = words::SEVERITIES.iter().map(|(word, _)| *word).collect();
+    assert_eq!(unique.len(), words::SEVERITIES.len());
+    let rows = "| Where | Severity | Issue |\n|-|-|-|\n";
+    for (word, verdict) in words::VERDICTS {
+        let row = match verdict {
+            archeflow_core::model::Verdict::Approved => "",
+            archeflow_core::model::Verdict::Rejected => "| a.rs:1 | WARNING | x |\n",
+        };
+        for label in ["Verdict", "**Decision**", "判定"] {
+            for said in [word.to_owned(), word.to_uppercase(), word.replace(' ', "_")] {
+                let (review, problems) = review(&format!("{label}: {said}\n\n{rows}{row}"));
+                assert_eq!((review.verdict, problems), (Some(verdict), vec![]), "{label}: {said}");
+            }
+        }
+    }
+    for (word, severity) in words::SEVERITIES {
+        for said in [word.to_owned(), word.to_uppercase(), format!("**{word}**")] {
+            let (review, _) = review(&format!("REJECTED\n\n{rows}| a.rs:1 | {said} | x |\n"));
+            assert_eq!(review.findings.first().map(|found| found.severity), Some(severity), "{said}");
+        }
+    }
+}
+
+/// A review that is cut off, or has lines removed, is never an approval if the whole one rejects.
+#[test]
+fn j_08_a_cut_rejection_is_never_an_approval() {
+    let head = "| Location | Severity | Category | Description | Fix |\n|---|---|---|---|---|\n";
+    let row = "| src/a.rs:10 | CRITICAL | security | APPROVED was said before | return it |\n";
+    let asked = format!("VERDICT: REJECTED\nFINDINGS: 1\n\n{head}{row}\nSTATUS: DONE\n");
+    let last = format!(
+        "I looked at all of it.\n\n{head}{row}\nVERDICT: REJECTED - not yet\nFINDINGS: 1\n\nSTATUS: DONE\n"
+    );
+    let wrapped = format!("```text\n{asked}```\n");
+    let free = "---\nstatus: issues_found\nfindings:\n  critical: 1\n---\n\n# Review\n\n**Status:** issues_found\n\n## Critical\n\n### CR-01: The door is open\n\n**File:** `src/a.rs:10`\n**Fix:** close it\n".to_owned();
+    let words = "## Verdict\n\nNot approved: the door is open.\n\n- [HIGH] src/a.rs:10: the door is open\n"
+        .to_owned();
+    for whole in [asked, last, wrapped, free, words] {
+        assert_eq!(verdict(&read(Role::Reviewer, &whole)), "REJECTED", "{whole}");
+        for end in 0..whole.len() {
+            let cut = answer(Role::Reviewer, "sage", &whole.as_bytes()[..end]);
+            assert_ne!(verdict(&cut), "APPROVED", "{}", &whole[..end]);
+        }
+        let lines: Vec<&str> = whole.lines().collect();
+        for gone in 0..lines.len() {
+            let left: Vec<&str> = [&lines[..gone], &lines[gone + 1..]].concat();
+            assert_ne!(verdict(&read(Role::Reviewer, &left.join("\n"))), "APPROVED", "{left:?}");
+        }
+    }
+}
+
+/// Whatever is written beside an approval that the tables do not have, it is none.
+#[test]
+fn l_02_an_approval_with_unknown_words_is_unclear() {
+    let beside = [
+        " but",
+        " if green",
+        "?",
+        "??",
+        " (not yet)",
+        ", I think",
+        ": maybe",
+        " - pending tests",
+        " (revoked)",
+        " *",
+        " unless it breaks",
+        " conditionally",
+        " (was REJECTED)",
+        " ~~",
+        " / REJECTED",
+        " ⚠\u{fe0f}",
+        " pending",
+        " in principle",
+        " for now",
+        " with conditions",
+        ", tests not run",
+        "\u{200b}",
+        " no",
+        " not",
+    ];
+    for beside in beside {
+        let clear = beside == " *";
+        for line in [
+            format!("VERDICT: APPROVED{beside}"),
+            format!("APPROVED{beside}"),
+            format!("## APPROVED{beside}"),
+        ] {
+            for text in
+                [format!("{line}\n\nSTATUS: DONE"), format!("VERDICT: APPROVED\n\n{line}\n\nSTATUS: DONE")]
+            {
+                let seen = verdict(&read(Role::Gatekeeper, &text));
+                assert_eq!(seen == "APPROVED", clear, "{text}");
+            }
+        }
+    }
+}
+
+/// Texts that a hurried reader would take for an approval.
+#[test]
+fn l_02_what_is_no_approval_in_free_text() {
+    let texts = [
+        "# Review\n\n**Status:** Approved pending the fix below",
+        "# Review\n\n**Status:** Pass, except for the login",
+        "## Verdict\n\nApproved once the tests are green.",
+        "## Verdict\n\nApproved? I would wait.",
+        "## Decision\n\n~~Approved~~ see below",
+        "## Summary\n\nThe last round was approved. This one is not.",
+        "# Review\n\n**Result:** PASS\n\n## Critical\n\n- src/a.rs:1: the door is open",
+        "# Review\n\n**Verdict:** All good\n\n### HIGH-02: The door is open\n\n**File:** src/a.rs:1",
+        "# Review\n\n**Verdict:** LGTM\n\n## Login\n\n**Status:** Changes requested",
+        "---\nstatus: passed\nfindings:\n  high: 2\n---\n\n# Review",
+        "---\nstatus: passed\nverdict: rejected\n---\n\n# Review",
+        "The file begins with:\n\n---\nstatus: passed\n---\n",
+        "# Review\n\n> **Verdict:** APPROVED",
+        "# Review\n\n    Verdict: APPROVED",
+        "# Review\n\n| Verdict | APPROVED |",
+        "# Review\n\nI can't say Verdict: APPROVED yet.",
+        "# Review\n\nVerdict: not yet APPROVED",
+        "# Review\n\nVerdict: unapproved",
+        "# Review\n\nVerdict: approved by the previous reviewer",
+        "# Review\n\nVerdict: no issues found, but it does not compile",
+        "# Review\n\nVerdict: APPROVED/REJECTED",
+        "# Review\n\n- [ ] APPROVED\n- [x] REJECTED",
+        "{\"verdict\":\"APPROVED\",\"verdict\":\"REJECTED\",\"findings\":[]}",
+        "{\"verdict\":\"APPROVED?\",\"findings\":[]}",
+        "{\"verdict\":\"APPROVED\",\"findings\":[]}\nVERDICT: REJECTED",
+    ];
+    for text in texts {
+        for ending in ["", "\n\nSTATUS: DONE\n"] {
+            let answer = read(Role::Gatekeeper, &format!("{text}{ending}"));
+            assert_ne!(verdict(&answer), "APPROVED", "{text}: {:?}", answer.problems);
+            assert!(!answer.problems.is_empty(), "{text}");
+        }
+    }
+}
+
+/// The code of a brief (S-07): a hint can't have it, so it approves nothing where the brief named one.
+#[test]
+fn j_08_an_approval_that_may_be_a_quotation_does_not_count() {
+    use archeflow_core::read::answer_in;
+    let read = |text: &str, code: &str| {
+        verdict(&answer_in(Role::Gatekeeper, "guardian", text.as_bytes(), &[], code))
+    };
+    let front = "---\nstatus: clean\n---\n\n# Review\n";
+    let status = "# Review\n\n**Status:** Passed\n";
+    let wrapped = "```\nVERDICT: APPROVED\nFINDINGS: 0\n\nSTATUS: DONE\n```\n";
+    for text in [front, status, wrapped] {
+        assert_eq!((read(text, ""), read(text, "c0de")), ("APPROVED", "none"), "{text}");
+    }
+    let rejected = "---\nstatus: issues_found\n---\n\n## High\n\n- src/a.rs:1: the door is open\n";
+    assert_eq!(read(rejected, "c0de"), "REJECTED", "a rejection needs no code");
+    let coded = "```\nVERDICT: APPROVED c0de\nFINDINGS: 0\n\nSTATUS: DONE c0de\n```\n";
+    assert_eq!(read(coded, "c0de"), "APPROVED");
+    let both = format!("{front}\nVERDICT: REJECTED c0de\n\n- [HIGH] src/a.rs:1: the door is open\n");
+    assert_eq!(read(&both, "c0de"), "REJECTED", "what has the code decides");
+    let words = "Verdict: All good c0de\n";
+    assert_eq!(read(words, "c0de"), "APPROVED", "other words with the code");
 }

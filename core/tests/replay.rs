@@ -147,3 +147,27 @@ fn af_196_every_rule_names_a_page_that_has_it() {
         );
     }
 }
+
+/// A journal from before `decision` existed has the same choices and gets no line more, in a replay neither.
+#[test]
+fn m_07_an_earlier_journal_decides_the_same_without_alternatives() {
+    let names = |world: &str| -> Vec<(&'static str, Vec<u64>)> {
+        let log = World::script("standard", "A B! / clean", world).play().log;
+        let start = log[0].event.body::<RunStart>().unwrap().clone();
+        let differences = refold(&log, &PolicyChange { start, auto_merge: None }).differences;
+        assert!(differences.is_empty(), "{world}: {differences:?}");
+        log.iter().map(|entry| (entry.event.name(), entry.parent.clone())).collect()
+    };
+    let (now, earlier) = (names(""), names("earlier journal"));
+    let plain = |lines: &[(&'static str, Vec<u64>)]| -> Vec<&'static str> {
+        lines.iter().map(|(name, _)| *name).filter(|name| *name != "decision").collect()
+    };
+    assert_eq!(plain(&now), plain(&earlier));
+    assert!(earlier.iter().all(|(name, _)| *name != "decision"));
+    let mut decisions = 0;
+    for (at, (_, parent)) in now.iter().enumerate().filter(|(_, (name, _))| *name == "decision") {
+        assert_eq!((now[at - 1].0, parent.as_slice()), ("decision.point", [at as u64].as_slice()));
+        decisions += 1;
+    }
+    assert!(decisions > 5, "{decisions}");
+}

@@ -7,7 +7,7 @@ mod common {
     pub(crate) mod world;
 }
 
-use archeflow_core::event::{Decision, Entry, Event, Report, Unfounded};
+use archeflow_core::event::{CostSource, Decision, Entry, Event, Order, Report, Unfounded};
 use archeflow_core::model::{Disposition, Millionths, Money, Prior, Tier};
 use archeflow_core::rules::scoring::{self, Record, Score};
 
@@ -15,19 +15,21 @@ use common::page::{Page, Row};
 use common::world::{World, score};
 
 #[test]
-fn af_170_af_171_cl_29_bx_31_scoring() {
+fn af_170_af_171_cl_29_bx_31_m_04_scoring() {
     let mut page = Page::open("scoring");
     page.check("Dimensions", |row| {
         let score = Score {
             archetype: "guardian".to_owned(),
             model: Tier::Sonnet,
             total: row.number("findings"),
+            info: row.number("info"),
             standing: row.number("stand"),
             useful: row.number("useful"),
             fixed: row.number("fixed"),
             contradicted: row.number("contradicted"),
             impact: row.yes("impact"),
-            cost: row.word("cost", Money::parse),
+            cost: row.maybe("cost", Money::parse).unwrap_or_default(),
+            cost_is_known: row.maybe("cost", Money::parse).is_some(),
             tokens: 0,
         };
         row.expect("signal", score.signal_to_noise().millionths());
@@ -44,6 +46,7 @@ fn af_170_af_171_cl_29_bx_31_scoring() {
             row.fail("it has no score")
         };
         row.expect("findings", score.total);
+        row.expect("info", score.info);
         row.expect("stand", score.standing);
         row.expect("useful", score.useful);
         row.expect("fixed", score.fixed);
@@ -80,6 +83,13 @@ fn says(row: &Row, log: &mut [Entry]) {
             (Event::Decision(Decision::EvidenceDowngrade(down)), ["citation", "missing"]) => {
                 down.reason = Unfounded::CitationNotFound;
             }
+            (Event::Report(Report::AgentComplete(complete)), ["cost", "reserved"]) => {
+                complete.cost_source = Some(CostSource::Reserved);
+            }
+            (Event::Order(Order::AgentStart(start)), [who, "runs", agent]) if start.archetype == *who => {
+                (*agent).clone_into(&mut start.agent);
+            }
+            (_, [_, "runs", _]) => {}
             (Event::Report(Report::AgentComplete(complete)), [who, how, of])
                 if complete.archetype == *who =>
             {

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use archeflow_core::event::Tracked;
 use archeflow_core::model::{
     ARCHETYPES, Answer, AnswerBody, Change, ChangedFile, Citation, Destination, Disposition, Domain,
-    FileStatus, Finding, Lesson, LessonKind, Prior, Proposal, Review, Role, Severity, Shadow, ShadowSet,
-    Shadows, Sighting, Signs, Status, SystemShadow, SystemShadows, Traits, Verdict, Workflow,
+    FileStatus, Finding, Lesson, LessonKind, Overlap, Prior, Proposal, Review, Role, Severity, Shadow,
+    ShadowSet, Shadows, Sighting, Signs, Status, SystemShadow, SystemShadows, Traits, Verdict, Workflow,
 };
 use archeflow_core::persona;
 use archeflow_core::read;
@@ -67,7 +67,7 @@ fn reads_well(detail: &str) {
 
 /// The thresholds of a policy: those that can be off.
 fn triggers(policy: &serde_json::Value) -> Vec<String> {
-    let plain = ["ratio", "any", "strict", "few_files", "reviewers", "escalates"];
+    let plain = ["ratio", "by_evidence", "any", "strict", "few_files", "reviewers", "escalates"];
     let mut found = Vec::new();
     for (shadow, thresholds) in policy.as_object().into_iter().flatten() {
         for (name, _) in thresholds.as_object().into_iter().flatten() {
@@ -153,7 +153,8 @@ fn numbers(row: &Row) -> Own {
                 .files
                 .extend(files("src/c", n, "rs").map(|file| file.path)),
             "critical" | "warning" | "info" | "genuine critical" | "genuine warning" | "untouched"
-            | "untouched info" | "cited from outside" | "fixed" | "steps" => {
+            | "untouched info" | "cited from outside" | "fixed" | "steps" | "shown critical" | "claim"
+            | "verified warning" => {
                 let review = review.get_or_insert_default();
                 review.findings.extend((0..n).map(|_| finding(name)));
             }
@@ -195,7 +196,13 @@ fn change() -> Change {
 }
 
 fn file(path: &str, added: u32) -> ChangedFile {
-    ChangedFile { path: path.to_owned(), status: FileStatus::Modified, added, deleted: 0 }
+    ChangedFile {
+        path: path.to_owned(),
+        status: FileStatus::Modified,
+        added,
+        deleted: 0,
+        content: String::new(),
+    }
 }
 
 fn files(stem: &str, count: u32, ending: &str) -> impl Iterator<Item = ChangedFile> {
@@ -205,15 +212,28 @@ fn files(stem: &str, count: u32, ending: &str) -> impl Iterator<Item = ChangedFi
 /// A finding in `src/c1.rs`, which every change of the page holds, unless its kind says otherwise.
 fn finding(kind: &str) -> Finding {
     let severity = match kind {
-        "critical" | "genuine critical" => Severity::Critical,
+        "critical" | "genuine critical" | "shown critical" => Severity::Critical,
         "info" | "untouched info" => Severity::Info,
         _ => Severity::Warning,
     };
     let outside = matches!(kind, "untouched" | "untouched info" | "cited from outside");
     let path = if outside { "src/elsewhere.rs" } else { "src/c1.rs" };
-    let mut citations = vec![Citation { file: path.to_owned(), line: 7, quote: None, holds: None }];
+    let mut citations =
+        vec![Citation { file: path.to_owned(), line: 7, quote: None, holds: None, related: None }];
     if kind == "cited from outside" {
-        citations.push(Citation { file: "src/c1.rs".to_owned(), line: 3, quote: None, holds: None });
+        citations.push(Citation {
+            file: "src/c1.rs".to_owned(),
+            line: 3,
+            quote: None,
+            holds: None,
+            related: None,
+        });
+    }
+    if kind == "claim" {
+        citations.clear();
+    }
+    if kind == "verified warning" {
+        citations.iter_mut().for_each(|citation| citation.holds = Some(true));
     }
     let genuine = kind.starts_with("genuine");
     let text = |wanted: bool, text: &str| if wanted { text.to_owned() } else { String::new() };
@@ -227,7 +247,10 @@ fn finding(kind: &str) -> Finding {
         flaw: None,
         description: "The loop is never left".to_owned(),
         fix: text(genuine || kind == "fixed", "Leave it"),
-        evidence: text(genuine || kind == "steps", "1. Send one request. 2. It hangs at `loop`."),
+        evidence: text(
+            genuine || matches!(kind, "steps" | "shown critical"),
+            "1. Send one request. 2. It hangs at `loop`.",
+        ),
         citations,
         anchor: String::new(),
         reproduction: None,
@@ -365,6 +388,8 @@ impl World {
                 file: path.clone(),
                 location: path,
                 category: category.to_owned(),
+                // Findings of one category say the same here, those of different ones have no word in common.
+                description: format!("kind{category}"),
                 ..finding("warning")
             }
         };
@@ -396,6 +421,7 @@ impl World {
             lessons: &self.lessons,
             grave: findings.iter().filter(|finding| finding.severity > Severity::Info).collect(),
             deferred_warnings: u32::try_from(deferred).expect("it is there"),
+            overlap: Overlap::Weighed,
         };
         let mut seen = system::after_do(&now, policy);
         seen.extend(system::after_check(&now, policy));
@@ -421,6 +447,8 @@ fn tracked(description: &str, severity: Severity) -> Tracked {
         routes_to: to,
         cycles_open: 1,
         regression_of: None,
+        anchor: String::new(),
+        also: Vec::new(),
     }
 }
 
@@ -645,5 +673,30 @@ fn changed_file(text: &str) -> ChangedFile {
         status: if gone { FileStatus::Deleted } else { FileStatus::Modified },
         added: if gone { 0 } else { lines },
         deleted: if gone { lines } else { 0 },
+        content: String::new(),
     }
+}
+
+#[test]
+fn j_03_rejections_with_verified_findings_are_no_shadow_and_corrections_press_for_no_approval() {
+    let policy = Shadows::default();
+    for reviews in 1..=50 {
+        let mut own = Own { reviews, change: Some(change()), ..Own::default() };
+        let findings = vec![finding("verified warning"), finding("claim")];
+        let review = Review { verdict: Some(Verdict::Rejected), findings, ..Review::default() };
+        own.answer.said = AnswerBody::Review(review);
+        assert_eq!(check(Shadow::Paranoid, &own.facts(), &policy), [], "review {reviews}");
+    }
+    let mut own = Own { reviews: 3, change: Some(change()), ..Own::default() };
+    let findings = vec![finding("claim")];
+    own.answer.said =
+        AnswerBody::Review(Review { verdict: Some(Verdict::Rejected), findings, ..Review::default() });
+    let seen = check(Shadow::Paranoid, &own.facts(), &policy);
+    let words = correction(Shadow::Paranoid, &seen, false);
+    assert!(words.contains("Your verdict is your own") && words.contains("prove it"), "{words}");
+    // Journals from before keep their rule, and are written back without the new word.
+    let old: Shadows =
+        serde_json::from_value(serde_json::json!({ "paranoid": { "no_approvals": 3 } })).expect("old");
+    assert!(!old.paranoid.by_evidence && !old.weightier_cause);
+    assert!(!serde_json::to_string(&old).expect("it is there").contains("by_evidence"));
 }

@@ -17,7 +17,7 @@ use archeflow_core::strategies::agent_loop::signal::{
     Block, How, Route, RouteMode, SignalBlocks, read, read_bytes, render, route, spoken,
 };
 
-use common::page::Page;
+use common::page::{Page, Row};
 use common::work::worked;
 
 fn corpus() -> PathBuf {
@@ -54,7 +54,7 @@ fn shown(reading: &SignalBlocks) -> String {
 }
 
 #[test]
-fn pj_20_to_pj_23_pc_02_pc_04_pc_09_pc_10_m_d13_corpus() {
+fn l_01_l_02_pj_20_to_pj_23_pc_02_pc_04_pc_09_pc_10_m_d13_corpus() {
     let names = std::fs::read_dir(corpus()).unwrap().map(|entry| entry.unwrap().file_name());
     let mut left: BTreeSet<String> = names.map(|name| name.to_str().unwrap().replace(".md", "")).collect();
     assert!(left.len() >= 110, "the corpus has shrunk to {}", left.len());
@@ -73,6 +73,7 @@ fn pj_20_to_pj_23_pc_02_pc_04_pc_09_pc_10_m_d13_corpus() {
         row.expect("strict", strict);
         row.expect("deviations", bare(deviations));
     });
+    page.check("Around a result", around_a_result);
     let met: String = page.table("The corpus").column("deviations").join(" ");
     let table = page.table("Deviations");
     let named: BTreeSet<String> = table.column("deviation").into_iter().collect();
@@ -82,6 +83,66 @@ fn pj_20_to_pj_23_pc_02_pc_04_pc_09_pc_10_m_d13_corpus() {
     }
     assert_eq!(named.len(), How::ALL.len());
     page.close();
+}
+
+/// L-02: what is struck out, questioned, withdrawn or hedged is no result, for no role.
+fn around_a_result(row: &Row) {
+    let written = row.get("written").replace('`', "");
+    let (agent, next) = (row.get("agent"), row.get("next"));
+    let text = format!("- Agent: {agent}\n- Result: {written}\n- Step Summary: so it is\n- Next: {next}\n");
+    let reading = read(&text);
+    let read = match reading.last().map(|signal| route(signal, RouteMode::Tolerant)) {
+        Some(Route::To(_, result)) => result.map_or("unclear", Token::name),
+        Some(Route::Refused(_)) | None => "asked back",
+    };
+    row.expect("read", read);
+}
+
+/// Of all words beside a PASS, only those that are listed leave it one.
+#[test]
+fn l_02_unknown_words_beside_a_pass_make_it_unclear() {
+    let mut random = Random(2);
+    for _ in 0..2_000 {
+        let words: Vec<&str> = (0..=random.below(3))
+            .map(|_| {
+                let known = ["no", "all", "tests", "zebra", "pass", "findings", "were", "14", "run", "maybe"];
+                known[random.below(known.len())]
+            })
+            .collect();
+        let beside = words.join(" ");
+        let text = format!("- Agent: Judge\n- Result: PASS ({beside})\n- Step Summary: x\n- Next: Human\n");
+        let reading = read(&text);
+        let passes = reading.last().is_some_and(|signal| signal.result == Some(Token::Pass));
+        let known = ["no findings", "all tests pass", "14 pass", "pass", "14 tests pass"];
+        assert_eq!(passes, known.contains(&beside.as_str()), "{text}");
+    }
+}
+
+/// L-10: what can't be routed says which line, or which combination.
+#[test]
+fn l_10_a_refused_block_names_its_line_or_its_combination() {
+    let policy = LoopPolicy::default();
+    for (text, expected) in [
+        (
+            "- Agent: Judge\n- Result: INSUFFICIENT\n- Step Summary: red\n- Next: Actor\n",
+            "the block on lines 1 to 4 can't be routed: illegal: Judge says INSUFFICIENT and names Actor as next; \
+             after it Human or Planner can be next",
+        ),
+        (
+            "Well.\n\n- Agent: Judge\n- Result: PASS\n- Step Summary: x\n- Next: Bob\n",
+            "the block on lines 3 to 6 can't be routed: line 6 names none of Human, Planner, Actor, Judge as next",
+        ),
+        (
+            "- Agent: Judge\n- Result: PASS\n- Result: INSUFFICIENT\n- Step Summary: x\n- Next: Human\n",
+            "the block on lines 1 to 5 can't be routed: line 3 contradicts an earlier line with the same label",
+        ),
+        (
+            "- Agent: Planner\n- Result: PLAN_CREATED (superseded)\n- Step Summary: x\n- Next: Actor\n",
+            "the block on lines 1 to 4 can't be routed: line 2 withdraws or hedges the result",
+        ),
+    ] {
+        assert_eq!(spoken(text, &policy).fault, expected);
+    }
 }
 
 /// xorshift64*: enough chance for tests, and the same every time.

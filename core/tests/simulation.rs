@@ -374,7 +374,7 @@ impl Seen {
                 Event::Decision(Decision::WorkflowEscalated(escalated)) => {
                     format!("escalated {}", escalated.rule)
                 }
-                Event::Report(Report::MergeBuilt(_) | Report::TestsDone(_))
+                Event::Report(Report::MergeBuilt(_) | Report::TestsDone(_) | Report::PreflightDone(_))
                 | Event::Report(Report::HookDone(_) | Report::MergeRefused(_)) => {
                     continue;
                 }
@@ -400,7 +400,10 @@ impl Seen {
                     "accepted".to_owned()
                 }
                 Event::Report(
-                    Report::RunContinued(_) | Report::MergeRequested(_) | Report::QuestionDeferred(_),
+                    Report::RunContinued(_)
+                    | Report::MergeRequested(_)
+                    | Report::RevertRequested(_)
+                    | Report::QuestionDeferred(_),
                 ) => entry.event.name().to_owned(),
                 _ => continue,
             };
@@ -446,6 +449,7 @@ impl Seen {
             QuestionKind::LowConfidence,
             QuestionKind::Merge,
             QuestionKind::DryRun,
+            QuestionKind::RedBase,
             QuestionKind::Shadow,
         ];
         wanted.extend(kinds.iter().map(|kind| format!("question {kind:?}")));
@@ -487,6 +491,7 @@ impl Seen {
             "run.reentered",
             "run.continued",
             "merge.requested",
+            "revert.requested",
             "question.deferred",
             "fix.applied",
             "late report",

@@ -11,19 +11,22 @@ mod common {
 use std::collections::{BTreeMap, BTreeSet};
 
 use archeflow_core::event::{
-    Decision, Entry, Event, EvidenceDone, Order, Ran, Tracked, Trend, Unfounded, Verb,
+    Decision, DecisionPoint, Entry, Event, EvidenceDone, Order, Ran, Share, Tracked, Trend, Unfounded, Verb,
 };
 use archeflow_core::model::{
-    ARCHETYPES, Boundaries, CATEGORIES, Change, Citation, Convergence, Counted, Destination, Domain,
-    FileStatus, Finding, Flaw, Models, Outcome, Overlap, PROGRAM, Participant, Phase, Proposal, Raised,
-    Reason, Role, RunStatus, Severity, Sight, Sign, Signs, Status, Strategy, Tier, Workflow, ZeroPolicy,
-    pipeline_team, team,
+    ARCHETYPES, Boundaries, CATEGORIES, Change, ChangedFile, Citation, Convergence, Counted, Destination,
+    Domain, FileStatus, Finding, Flaw, Models, Outcome, Overlap, PROGRAM, Participant, Phase, Proposal,
+    Raised, Reason, Role, RunStatus, Severity, Sight, Sign, Signs, Status, Strategy, Tier, Workflow,
+    ZeroPolicy, pipeline_team, team,
 };
+use archeflow_core::read;
 use archeflow_core::rules::attention::{ContextSources, allowed, look};
 use archeflow_core::rules::convergence::{self, ConvergenceCounts};
 use archeflow_core::rules::gates::{self, Clearance, TestFirst};
+use archeflow_core::rules::identity::FindingClaim;
+use archeflow_core::rules::run_names::{self, Meaning, NamedRun, RunState, RunUse};
 use archeflow_core::rules::selection::{Wishes, select};
-use archeflow_core::rules::{evidence, pollution, raised, routing, signs, tiers, trial};
+use archeflow_core::rules::{alternatives, evidence, pollution, raised, routing, signs, tiers, trial};
 
 use common::page::{Page, Row, folder};
 use common::world::{self, Played, World};
@@ -69,10 +72,11 @@ fn source_of(row: &Row) -> &str {
     if row.has("source") { row.get("source") } else { "guardian" }
 }
 
-/// `<place> [quoting] unseen|there|missing`; several are separated by `;`. What is quoted is the first code span of the
-/// evidence.
+/// `<place> [quoting] unseen|there|missing|unrelated`; several are separated by `;`. What is quoted is the first code
+/// span of the evidence, or else of the description.
 fn citations(row: &Row) -> Vec<Citation> {
-    let span = row.get("evidence").split('`').nth(1).map(str::to_owned);
+    let first = |cell: &str| row.get(cell).split('`').nth(1).map(str::to_owned);
+    let span = first("evidence").or_else(|| first("description"));
     let read = |text: &str| {
         let words: Vec<&str> = text.split_whitespace().collect();
         let ([place, state] | [place, "quoting", state]) = words[..] else {
@@ -81,19 +85,43 @@ fn citations(row: &Row) -> Vec<Citation> {
         let (file, line) = place_of(place);
         let holds = match state {
             "unseen" => None,
-            "there" => Some(true),
+            "there" | "unrelated" => Some(true),
             "missing" => Some(false),
             other => row.fail(&format!("a citation can't be '{other}'")),
         };
         let quote = span.clone().filter(|_| words.contains(&"quoting"));
-        Citation { file, line, quote, holds }
+        let related = (state == "unrelated").then_some(false);
+        Citation { file, line, quote, holds, related }
     };
     row.get("citation").split(';').map(str::trim).filter(|text| !text.is_empty()).map(read).collect()
 }
 
+/// Runs that record an older way of comparing are decided as they were.
 #[test]
-fn af_090_af_091_cl_25_routing() {
+fn m_08_the_words_of_a_finding_route_it_in_new_runs_only() {
+    let mut finding = plain_finding("trickster", "security", None);
+    finding.file = "src/app.rs".to_owned();
+    finding.severity = Severity::Warning;
+    finding.fix = "Add a test for it".to_owned();
+    for (overlap, destination) in
+        [(Overlap::Weighed, Destination::Maker), (Overlap::Min, Destination::Creator)]
+    {
+        let policy = Convergence { overlap, ..Convergence::default() };
+        let merged = convergence::merge(std::slice::from_ref(&finding), &policy);
+        let routes: Vec<Destination> = merged.iter().map(|found| found.routes_to).collect();
+        assert_eq!(routes, [destination], "{overlap:?}");
+    }
+}
+
+#[test]
+fn af_090_af_091_cl_25_m_08_routing() {
     let mut page = Page::open("routing");
+    page.check("Missing tests", |row| {
+        let mut finding = plain_finding(row.get("source"), row.get("category"), row.maybe("flaw", flaw));
+        row.get("description").clone_into(&mut finding.description);
+        row.get("fix").clone_into(&mut finding.fix);
+        row.expect("destination", routing::route(&finding).name());
+    });
     page.check("Destinations", |row| {
         let finding = plain_finding(row.get("source"), row.get("category"), row.maybe("flaw", flaw));
         row.expect("destination", routing::route(&finding).name());
@@ -127,14 +155,23 @@ fn af_094_dedup() {
         let mut backwards = findings;
         backwards.reverse();
         assert_eq!(merged, convergence::merge(&backwards, &policy), "the order of arrival matters");
+        for finding in backwards.iter().filter(|finding| finding.severity > Severity::Info) {
+            let kept = |found: &Tracked| {
+                let mut also = found.also.iter();
+                found.description == finding.description
+                    || also.any(|remark| remark.description == finding.description)
+            };
+            assert!(merged.iter().any(kept), "J-06: '{}' is lost", finding.description);
+        }
         let written: Vec<String> = merged.iter().map(tracked_line).collect();
         row.expect("counts as", written.join("; "));
     });
     page.close();
 }
 
-/// `<source> <SEVERITY> <category>[(flaw)] <place>`.
+/// `<source> <SEVERITY> <category>[(flaw)] <place>[: <description>]`.
 fn described(row: &Row, text: &str) -> Finding {
+    let (text, description) = text.split_once(": ").unwrap_or((text, "the value is lost"));
     let words: Vec<&str> = text.split_whitespace().collect();
     let [source, grade, category, place] = words[..] else { row.fail(&format!("'{text}' is not a finding")) };
     let (category, kind) = match category.split_once('(') {
@@ -144,7 +181,7 @@ fn described(row: &Row, text: &str) -> Finding {
     let (file, line) = place_of(place);
     let severity = severity(grade).unwrap_or_else(|| row.fail(&format!("'{grade}' is not a severity")));
     let mut finding = plain_finding(source, category, kind);
-    finding.description = format!("{source} says so");
+    description.clone_into(&mut finding.description);
     Finding { file, line, severity, ..finding }
 }
 
@@ -159,13 +196,19 @@ fn tracked_line(found: &Tracked) -> String {
 }
 
 #[test]
-fn af_101_af_102_cl_18_m_d14_identity() {
+fn af_101_af_102_cl_18_m_d14_j_05_identity() {
     let mut page = Page::open("identity");
     page.check("Same or different", |row| {
         let trend = compare(row, row.get("earlier"), row.get("later"));
         row.expect("verdict", if trend.persistent == 1 { "same" } else { "different" });
         let back = compare(row, row.get("later"), row.get("earlier"));
         assert_eq!(trend.persistent, back.persistent, "identity is not symmetric");
+    });
+    page.check("Points", |row| {
+        let (a, b) = (identified(row, row.get("earlier")), identified(row, row.get("later")));
+        let likeness = FindingClaim::of_tracked(&a).compare(&FindingClaim::of_tracked(&b));
+        row.expect("points", likeness.points);
+        row.expect("needed", likeness.needed);
     });
     page.check("One to one", |row| {
         let trend = compare(row, row.get("earlier"), row.get("later"));
@@ -179,7 +222,8 @@ fn af_101_af_102_cl_18_m_d14_identity() {
 fn compare(row: &Row, earlier: &str, later: &str) -> Trend {
     let overlap = row.has("overlap").then(|| row.get("overlap"));
     let overlap = match overlap {
-        None | Some("min") => Overlap::Min,
+        None | Some("weighed") => Overlap::Weighed,
+        Some("min") => Overlap::Min,
         Some("jaccard") => Overlap::Jaccard,
         Some(other) => row.fail(&format!("no overlap is called '{other}'")),
     };
@@ -209,6 +253,8 @@ fn identified(row: &Row, text: &str) -> Tracked {
         routes_to: Destination::Maker,
         cycles_open: 1,
         regression_of: None,
+        anchor: String::new(),
+        also: Vec::new(),
     }
 }
 
@@ -274,7 +320,7 @@ fn pattern(row: &Row) {
 }
 
 #[test]
-fn a1_a2_a3_af_053_af_063_af_071_af_081_gates() {
+fn a1_a2_a3_af_053_af_063_af_071_af_081_m_05_gates() {
     let mut page = Page::open("gates");
     page.check("Confidence (A3)", |row| {
         let scores = format!(
@@ -294,7 +340,7 @@ fn a1_a2_a3_af_053_af_063_af_071_af_081_gates() {
             commit: String::new(),
             tree: String::new(),
             kept_as: String::new(),
-            files: Vec::new(),
+            files: row.get("changed").split_whitespace().map(changed_file).collect(),
             files_left_out: 0,
             test_files: row.number("test files"),
             commits: 1,
@@ -303,12 +349,16 @@ fn a1_a2_a3_af_053_af_063_af_071_af_081_gates() {
             notes: Vec::new(),
         };
         let proposal = Proposal { has_test_strategy: row.yes("test strategy"), ..Proposal::default() };
-        let verdict = match gates::test_first(&change, Some(&proposal), row.word("domain", domain)) {
-            TestFirst::Passes => "passes",
-            TestFirst::SendBack => "back for tests",
-            TestFirst::Warn => "warning",
-        };
-        row.expect("verdict", verdict);
+        let domain = row.word("domain", domain);
+        // A journal from before M-05 has no such field; it goes on as it began.
+        for (column, prose_passes) in [("verdict", true), ("earlier", false)] {
+            let verdict = match gates::test_first(&change, Some(&proposal), domain, prose_passes) {
+                TestFirst::Passes => "passes",
+                TestFirst::SendBack => "back for tests",
+                TestFirst::Warn => "warning",
+            };
+            row.expect(column, verdict);
+        }
     });
     page.check("Test files", |row| row.expect("test", yes(signs::is_test_path(row.get("path")))));
     page.check("Fast path (A2)", |row| {
@@ -531,6 +581,22 @@ fn d_16_outcomes() {
 }
 
 #[test]
+fn u10_preflight() {
+    let mut page = Page::open("preflight");
+    page.check("Runs", |row| {
+        scenario(row);
+        let played = World::script(row.get("run"), row.get("reviews"), row.get("world")).play();
+        row.expect("sent", played.agents());
+    });
+    page.check("Names of failing tests", |row| {
+        let line = row.get("line").replace('␛', "\u{1b}");
+        let names = read::failing_tests(&format!("some output\n{line}\nmore of it\n"));
+        row.expect("name", names.join(", "));
+    });
+    page.close();
+}
+
+#[test]
 fn d_05_trials() {
     let mut page = Page::open("trials");
     let ran = |text: &str| match text {
@@ -563,6 +629,7 @@ fn d_07_raised() {
             new_mode,
             binary: !size.is_empty(),
             new_size: size.parse().unwrap_or(0),
+            removed: 0,
             old: signs::strength(&old),
             new: signs::strength(&new),
             credential: signs::credential(&line).map(|kind| (7, kind)),
@@ -591,6 +658,20 @@ fn d_07_raised() {
             ..signs::ScannedFile::default()
         };
         let seen = signs::look(&[first, second], Raised::default().binary_bytes).seen;
+        let names: Vec<&str> = seen.iter().map(|counted| counted.sign.name()).collect();
+        row.expect("sign", if names.is_empty() { "none".to_owned() } else { names.join(", ") });
+    });
+    page.check("What judges the change itself", |row| {
+        let text = |column: &str| row.get(column).replace('⏎', "\n");
+        let file = signs::ScannedFile {
+            path: row.get("path"),
+            status: row.maybe("status", file_status),
+            removed: row.get("removed lines").parse().unwrap_or(0),
+            old: signs::strength(&text("old text")),
+            new: signs::strength(&text("new text")),
+            ..signs::ScannedFile::default()
+        };
+        let seen = signs::own_judges(&[file], row.get("test command"));
         let names: Vec<&str> = seen.iter().map(|counted| counted.sign.name()).collect();
         row.expect("sign", if names.is_empty() { "none".to_owned() } else { names.join(", ") });
     });
@@ -638,14 +719,15 @@ fn modes(row: &Row) -> (u32, u32) {
 }
 
 #[test]
-fn af_160_events() {
-    const PROMISED: [&str; 15] = [
+fn af_160_m_07_events() {
+    const PROMISED: [&str; 16] = [
         "run.start",
         "agent.start",
         "agent.complete",
         "agent.failed",
         "agent.timeout",
         "phase.transition",
+        "decision",
         "decision.point",
         "review.verdict",
         "evidence.downgrade",
@@ -667,6 +749,23 @@ fn af_160_events() {
         };
         row.expect("verb", verb);
         assert!(row.get("meaning").len() > 10, "the type has no meaning");
+    });
+    page.check("Decisions and alternatives", |row| {
+        let point = DecisionPoint {
+            archetype: PROGRAM.to_owned(),
+            rule: row.get("rule").to_owned(),
+            input: "facts".to_owned(),
+            decision: row.get("decision").to_owned(),
+            confidence: Share::ONE,
+        };
+        let record = alternatives::of(&point, row.word("workflow", Workflow::parse));
+        row.expect("what", record.as_ref().map_or("", |record| record.what.as_str()));
+        let others = record.as_ref().map(|record| record.alternatives.join("; "));
+        row.expect("alternatives", others.unwrap_or_default());
+        if let Some(record) = record {
+            assert_eq!((&record.rule, &record.chosen), (&point.rule, &point.decision));
+            assert!(record.rationale.starts_with("facts; "), "{}", record.rationale);
+        }
     });
     let told = page.table("Types").column("type");
     let names: BTreeSet<&str> = told.iter().map(String::as_str).collect();
@@ -826,6 +925,8 @@ fn tracked_theme(n: u32, critical: bool) -> Tracked {
         routes_to: Destination::Maker,
         cycles_open: 1,
         regression_of: None,
+        anchor: String::new(),
+        also: Vec::new(),
     }
 }
 
@@ -933,6 +1034,16 @@ fn strategy(word: &str) -> Option<Strategy> {
     [Strategy::Pdca, Strategy::Pipeline].into_iter().find(|strategy| strategy.name() == word)
 }
 
+fn changed_file(path: &str) -> ChangedFile {
+    ChangedFile {
+        path: path.to_owned(),
+        status: FileStatus::Modified,
+        added: 1,
+        deleted: 0,
+        content: String::new(),
+    }
+}
+
 fn domain(word: &str) -> Option<Domain> {
     [Domain::Code, Domain::Writing, Domain::Research].into_iter().find(|domain| domain.name() == word)
 }
@@ -973,4 +1084,61 @@ fn file_status(word: &str) -> Option<FileStatus> {
         "type changed" => Some(FileStatus::TypeChanged),
         _ => None,
     }
+}
+
+#[test]
+fn u12_names_of_runs() {
+    let mut page = Page::open("names");
+    let known: Vec<NamedRun> = page
+        .table("Resolving a name")
+        .rows
+        .iter()
+        .map(|row| NamedRun {
+            id: row.get("id").to_owned(),
+            task: row.get("task").to_owned(),
+            state: RunState::Closed,
+            asks: false,
+        })
+        .collect();
+    let ids = |found: Vec<usize>| -> String {
+        found.into_iter().map(|at| known[at].id.clone()).collect::<Vec<_>>().join(", ")
+    };
+    page.check("Results", |row| {
+        let (result, runs) = match run_names::resolve(row.get("name"), &known) {
+            Meaning::One(at) => ("one", vec![at]),
+            Meaning::Several(found) => ("several", found),
+            Meaning::None(near) => ("none", near),
+        };
+        row.expect("result", result);
+        row.expect("runs", ids(runs));
+    });
+    page.check("Short names", |row| {
+        let at = known.iter().position(|run| run.id == row.get("id"));
+        let Some(at) = at else { row.fail("there is no such run above") };
+        row.expect("short name", run_names::short(at, &known));
+    });
+    page.check("No name", |row| {
+        let read = |text: &str| {
+            let name = text.trim_end_matches('?');
+            let state = RunState::ALL.into_iter().find(|state| state.name() == name);
+            let Some(state) = state else { row.fail(&format!("no run is '{text}'")) };
+            NamedRun { id: text.to_owned(), task: String::new(), state, asks: name != text }
+        };
+        let listed = row.get("runs").split(',').map(str::trim).filter(|text| !text.is_empty());
+        let mut runs: Vec<NamedRun> = listed.map(read).collect();
+        runs.reverse();
+        let usage = row.word("command", |word| RunUse::ALL.into_iter().find(|usage| usage.name() == word));
+        let places = |found: Vec<usize>| {
+            found.into_iter().map(|at| format!("@{}", runs.len() - at)).collect::<Vec<_>>().join(", ")
+        };
+        row.expect(
+            "result",
+            match run_names::default(usage, &runs) {
+                Meaning::One(at) => places(vec![at]),
+                Meaning::Several(found) => places(found),
+                Meaning::None(_) => "none".to_owned(),
+            },
+        );
+    });
+    page.close();
 }

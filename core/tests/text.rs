@@ -46,7 +46,7 @@ destinations! {
 use Goes::*;
 
 #[test]
-fn every_text_is_escaped_for_where_it_goes() {
+fn u16_every_text_is_escaped_for_where_it_goes() {
     let long = "x".repeat(1_000);
     let sixty = format!("{}…", "x".repeat(59));
     let rows: &[(Goes, &str, &str)] = &[
@@ -79,6 +79,20 @@ fn every_text_is_escaped_for_where_it_goes() {
         (Comment, "@you see #1", "@&#8203;you see \\#&#8203;1"),
         (Comment, "http://www.e.example GH-1", "http:&#8203;//www.&#8203;e.example GH-&#8203;1"),
         (Comment, "$a$ <i>", "\\$a\\$ &lt;i&gt;"),
+        // U-16: code stays code, and what is in it stays text.
+        (Comment, "hands `x_1` to `execute`", "hands `x_1` to `execute`"),
+        (Comment, "``a ` b`` *c*", "`a ' b` \\*c\\*"),
+        (Comment, "`@you [a](b) #1 &amp;`", "`@you [a](b) #1 &amp;`"),
+        (Comment, "`Vec<u8>` <b>", "<code>Vec&lt;u8&gt;</code> &lt;b&gt;"),
+        (Comment, "`<script>a</script>`", "<code>&lt;script&gt;a&lt;/script&gt;</code>"),
+        (Comment, "`a | b`", "<code>a \\| b</code>"),
+        (Comment, "`a | </code><img> @you`", "<code>a \\| &lt;/code&gt;&lt;img&gt; @&#8203;you</code>"),
+        (Comment, "`c:\\` [a](b)", "<code>c:\\\\</code> \\[a\\](b)"),
+        (Comment, "\\`a` @b`", "\\\\`a` @&#8203;b\\`"),
+        (Comment, "one ` <b> ` `` ```", "one <code>&lt;b&gt;</code> \\`\\` \\`\\`\\`"),
+        (Comment, "` ` ``", "\\` \\` \\`\\`"),
+        (Comment, "```js", "\\`\\`\\`js"),
+        (Comment, "$`x`$", "\\$&#8203;`x`&#8203;\\$"),
         (Code, "a`b|c", "`a'b\\|c`"),
         (Code, " ", ""),
         (Block, "a ```` b", "`````text\na ```` b\n`````\n"),

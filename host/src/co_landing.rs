@@ -3,6 +3,7 @@
 
 use archeflow_core::event::{Companion, Together};
 use archeflow_core::model::{HookPoint, Policy, Reason, RunStatus};
+use archeflow_core::projections::commit_message;
 use archeflow_core::run::Run;
 
 use crate::log;
@@ -73,6 +74,7 @@ fn companion(places: &Places, lead: &Run, id: &str) -> Result<Companion, Error> 
             work: work.commit.clone(),
             base: request.base.commit.clone(),
             strategy: run.policy().git.merge_strategy,
+            message: commit_message::landing(&run, id),
         }),
     }
 }

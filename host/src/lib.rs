@@ -60,8 +60,6 @@ pub mod platform;
 
 pub mod clock;
 
-mod nearest;
-
 mod nonce;
 
 pub mod costs;

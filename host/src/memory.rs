@@ -394,12 +394,7 @@ pub struct Written {
 }
 
 /// Adds a lesson under a name of its own: `m-` here, `u-` among those for all repositories.
-pub fn add(
-    memory: &MemoryStore,
-    letter: char,
-    written: &Written,
-    policy: &Policy,
-) -> Result<Lesson, StoreError> {
+pub fn add(memory: &MemoryStore, letter: char, written: &Written) -> Result<Lesson, StoreError> {
     memory.change(|shelf| {
         let lesson = Lesson {
             id: format!("{letter}-{:03}", shelf.next_number(letter)),
@@ -408,7 +403,7 @@ pub fn add(
             kind: written.kind,
             source: USER.to_owned(),
             description: short_line(&written.text, LONGEST_TEXT),
-            frequency: policy.inject_threshold,
+            frequency: 1,
             severity: "INFO".to_owned(),
             domain: written.domain.clone(),
             tags: written.tags.clone(),

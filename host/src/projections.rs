@@ -136,6 +136,7 @@ fn list(world: &World, run: &Run) -> Result<(), files::Error> {
         status: status(run).to_owned(),
         task: run.request.as_ref().map(|request| request.task.clone()).unwrap_or_default(),
         ts: clock::written(run.last),
+        reverted_at: run.landing.reverted.as_ref().map(|_| clock::written(run.landing.reverted_at)),
         reopens_at: run.complete.as_ref().and_then(|end| end.reopens_at).map(clock::written),
     };
     index::append(&world.places.events(), &line)
@@ -266,37 +267,45 @@ fn progress_text(world: &World, run: &Run) -> String {
     let (title, second) = view::header(run);
     let status = status(run);
     let mut text = format!("# {title}\n\nRun ID: {} | {second}\n\nStatus: {status}\n\n", world.run_id);
-    if let Some(cycle) = run.cycle() {
-        let _ = writeln!(text, "## Cycle {} of {}, {}\n", cycle.number, run.max_cycles, cycle.phase.name());
-        for seat in run.seats() {
+    let latest = run.cycle().map(|cycle| cycle.number);
+    for cycle in &run.cycles {
+        let is_latest = latest == Some(cycle.number);
+        let phase = if is_latest { cycle.phase.name() } else { "ended" };
+        let _ = writeln!(text, "## Cycle {} of {}, {phase}\n", cycle.number, run.max_cycles);
+        // Of earlier cycles only the end is kept.
+        for seat in run.seats().into_iter().filter(|_| is_latest) {
             let name = &seat.archetype;
             let mark = if cycle.answers.contains_key(name) { "x" } else { " " };
+            let works = || run.open_agents().any(|(_, start)| start.archetype == *name);
             let note = match (cycle.verdicts.get(name), cycle.absent.get(name)) {
                 (Some(verdict), _) => format!(" {}", verdict.name()),
                 (None, Some(reason)) => format!(" skipped: {}", one_line(reason)),
-                (None, None) if run.open_agents().any(|(_, start)| start.archetype == *name) => {
-                    " working".to_owned()
-                }
+                (None, None) if works() => " working".to_owned(),
                 (None, None) => String::new(),
             };
             let _ = writeln!(text, "- [{mark}] {}{note}", view::capital(name));
         }
+        if let Some(boundary) = &cycle.boundary {
+            let gap = if is_latest { "\n" } else { "" };
+            let _ = writeln!(text, "{gap}Open: {}", view::open_counts(boundary));
+        }
+        text.push('\n');
     }
     if let Some((_, question)) = run.question() {
-        let _ = write!(text, "\n## Waiting for you\n\n{}\n", question.question);
+        let _ = write!(text, "## Waiting for you\n\n{}\n\n", question.question);
     }
     if let Some(outcome) = &run.outcome {
         let _ = write!(
             text,
-            "\n## End\n\n{} ({}): {}\n",
+            "## End\n\n{} ({}): {}\n\n",
             outcome.status.name(),
             outcome.reason.name(),
             outcome.detail
         );
     }
-    let _ = write!(
+    let _ = writeln!(
         text,
-        "\nEvents: {} | Agents: {} | Updated: {}\n",
+        "Events: {} | Agents: {} | Updated: {}",
         run.lines,
         run.agents_total,
         clock::written(run.last)

@@ -1,7 +1,6 @@
 //! The repositories the user has run in: `repositories.jsonl` in the user's own state folder, a line each. It lets
 //! `list` and `status` look everywhere; nothing else depends on it, and one that is gone is skipped.
 
-use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +17,9 @@ const LARGEST: u64 = 4 << 20;
 #[derive(Debug, Serialize, Deserialize)]
 struct RepositoryLine {
     path: String,
+    /// It was taken off the list. A line more instead of one less: others may be adding theirs at this moment.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    forgotten: bool,
 }
 
 /// Notes a repository, once.
@@ -25,8 +27,26 @@ pub fn remember(state: &Path, root: &Path) -> Result<(), Error> {
     if read(state)?.iter().any(|known| known == root) {
         return Ok(());
     }
+    append(state, root, false)
+}
+
+/// Takes a repository off the list; `false` where it is not on it. A later run there puts it back.
+pub fn forget(state: &Path, root: &Path) -> Result<bool, Error> {
+    if !read(state)?.iter().any(|known| known == root) {
+        return Ok(false);
+    }
+    append(state, root, true)?;
+    Ok(true)
+}
+
+/// Whether there is nothing to list any more.
+pub fn is_gone(root: &Path) -> bool {
+    !root.join(".archeflow/events").is_dir()
+}
+
+fn append(state: &Path, root: &Path, forgotten: bool) -> Result<(), Error> {
     let file = state.join(NAME);
-    let line = RepositoryLine { path: quote_path(os::bytes(root)) };
+    let line = RepositoryLine { path: quote_path(os::bytes(root)), forgotten };
     let line = serde_json::to_string(&line).map_err(|error| Error::io("append to", &file, error))?;
     files::append_line_locked(&file, &line)
 }
@@ -37,12 +57,21 @@ pub fn read(state: &Path) -> Result<Vec<PathBuf>, Error> {
         Err(error) if error.io_kind() == Some(io::ErrorKind::NotFound) => return Ok(Vec::new()),
         bytes => bytes?,
     };
-    let mut known = BTreeSet::new();
+    let mut known: Vec<PathBuf> = Vec::new();
     let lines = bytes
         .split(|byte| *byte == b'\n')
         .filter_map(|line| serde_json::from_slice::<RepositoryLine>(line).ok());
-    let paths = lines.filter_map(|line| unquote_path(&line.path)).map(os::path);
-    Ok(paths.filter(|path| path.is_absolute() && known.insert(path.clone())).collect())
+    for line in lines {
+        let Some(path) = unquote_path(&line.path).map(os::path).filter(|path| path.is_absolute()) else {
+            continue;
+        };
+        if line.forgotten {
+            known.retain(|one| *one != path);
+        } else if !known.contains(&path) {
+            known.push(path);
+        }
+    }
+    Ok(known)
 }
 
 #[cfg(test)]
@@ -65,5 +94,19 @@ mod tests {
         files::append_line_locked(&state.path().join(NAME), "garbage").unwrap();
         remember(state.path(), Path::new("/d")).unwrap();
         assert_eq!(read(state.path()).unwrap().len(), 4);
+    }
+
+    #[test]
+    fn u11_a_repository_is_forgotten_until_something_runs_there_again() {
+        let state = tempfile::tempdir().unwrap();
+        let (a, b) = (Path::new("/a"), Path::new("/b"));
+        assert!(!forget(state.path(), a).unwrap());
+        remember(state.path(), a).unwrap();
+        remember(state.path(), b).unwrap();
+        assert!(forget(state.path(), a).unwrap());
+        assert!(!forget(state.path(), a).unwrap());
+        assert_eq!(read(state.path()).unwrap(), [b]);
+        remember(state.path(), a).unwrap();
+        assert_eq!(read(state.path()).unwrap(), [b, a]);
     }
 }

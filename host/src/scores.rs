@@ -39,7 +39,7 @@ pub struct ScoreLine {
     pub archetype: String,
     pub signal_to_noise: Share,
     pub fix_rate: Share,
-    /// Useful findings for a dollar; nothing where nothing was paid.
+    /// Useful findings for a dollar; nothing where nothing was paid or the cost is not known.
     #[serde(default)]
     pub cost_efficiency: Option<Money>,
     pub accuracy: Share,
@@ -52,6 +52,9 @@ pub struct ScoreLine {
     pub model: Tier,
     #[serde(default)]
     pub findings_total: u32,
+    /// Of INFO, beside those.
+    #[serde(default)]
+    pub findings_info: u32,
     #[serde(default)]
     pub findings_useful: u32,
     #[serde(default)]
@@ -144,6 +147,7 @@ fn line(run_id: &str, entries: &[Entry], score: &Score) -> ScoreLine {
         cost_usd: score.cost,
         model: score.model,
         findings_total: score.total,
+        findings_info: score.info,
         findings_useful: score.useful,
         fixes_applied: score.fixed,
     }

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use archeflow_core::event::SessionStart;
-use archeflow_core::model::{Persona, Seq};
+use archeflow_core::model::{Persona, Policy, Seq};
 
 use crate::backends::cli::ALL;
 use crate::backends::cli::Client;
+use crate::executors::setup::{Dependencies, SetupCommand};
 use crate::git::user_state::{self, UserState};
 use crate::git::workspace::{self, Pool, Slot, WorkspaceKind};
 use crate::git::{ObjectId, Repo};
@@ -39,6 +40,10 @@ pub struct World {
     pub own: Vec<(OsString, OsString)>,
     pub personas: BTreeMap<String, Persona>,
     pub watch: Watch,
+    /// What installs the dependencies of the tests.
+    setup: OnceLock<Option<SetupCommand>>,
+    /// Those of the commit that was set up last.
+    dependencies: Mutex<Option<Dependencies>>,
     /// What commands are held to.
     pub sandbox: WorldSandbox,
     /// Stops agents only: the rest of the run continues without them.
@@ -80,7 +85,7 @@ struct Reader {
 }
 
 /// The names passed on to children, besides those the user lists.
-const PASSED: [&str; 18] = [
+const PASSED: [&str; 20] = [
     "PATH",
     "HOME",
     "USER",
@@ -98,6 +103,8 @@ const PASSED: [&str; 18] = [
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
     "NODE_EXTRA_CA_CERTS",
+    "PIP_CERT",
+    "REQUESTS_CA_BUNDLE",
     "PYENV_ROOT",
 ];
 
@@ -169,6 +176,8 @@ impl World {
             own,
             personas,
             watch: Watch::new(),
+            setup: OnceLock::new(),
+            dependencies: Mutex::default(),
             sandbox,
             agents_watch: Watch::new(),
             attempts: Mutex::default(),
@@ -176,6 +185,27 @@ impl World {
             diffs,
             versions,
         }
+    }
+
+    /// The run's setup command, as its first line has it.
+    pub(crate) fn note_setup(&self, policy: &Policy) {
+        self.setup.get_or_init(|| {
+            let limit_ms = policy.limits.setup_ms;
+            policy.setup_command.clone().map(|command| SetupCommand { command, limit_ms })
+        });
+    }
+
+    pub(crate) fn setup(&self) -> Option<&SetupCommand> {
+        self.setup.get()?.as_ref()
+    }
+
+    /// What copies are shown besides the files of their commit.
+    pub(crate) fn dependencies(&self) -> Option<Dependencies> {
+        self.dependencies.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn use_dependencies(&self, found: Option<Dependencies>) {
+        *self.dependencies.lock().unwrap_or_else(PoisonError::into_inner) = found;
     }
 
     /// The watch of one attempt, which ends with those of all agents.

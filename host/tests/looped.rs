@@ -266,8 +266,15 @@ impl Scene {
     }
 
     fn run(&self, tests: Option<&str>, policy: &LoopPolicy) -> BatteryResults {
-        let wanted =
-            Wanted { seq: 7, base: &self.base, commit: &self.commit, tests, limit_ms: 120_000, policy };
+        let wanted = Wanted {
+            seq: 7,
+            base: &self.base,
+            commit: &self.commit,
+            tests,
+            part: false,
+            limit_ms: 120_000,
+            policy,
+        };
         battery::run(&self.world, wanted).unwrap()
     }
 }

@@ -94,6 +94,8 @@ fn lived(run_id: &str, findings: &[(&str, u32)]) -> Lived {
         routes_to: Destination::Maker,
         cycles_open: *cycles_open,
         regression_of: None,
+        anchor: String::new(),
+        also: Vec::new(),
     };
     Lived {
         run_id: run_id.to_owned(),
@@ -190,7 +192,7 @@ fn a_note_that_is_not_ours_changes_nothing() {
         let desk = Desk::with(&line("m-001", 1, ""));
         desk.write("pending", note);
         let before = desk.snapshot();
-        let refused = add(&desk.memory, 'm', &written("x"), &Policy::default());
+        let refused = add(&desk.memory, 'm', &written("x"));
         assert!(matches!(refused, Err(Error::Pending { .. })), "{note:?}");
         assert_eq!(desk.snapshot(), before);
     }
@@ -209,8 +211,7 @@ fn rivals_wait_for_each_other() {
                 start.wait();
                 for i in 0..EACH {
                     if n % 2 == 0 {
-                        add(&memory, 'm', &written(&format!("preference{n}x{i}")), &Policy::default())
-                            .unwrap();
+                        add(&memory, 'm', &written(&format!("preference{n}x{i}"))).unwrap();
                     } else {
                         take_in(&memory, &lived(&format!("run-{n}-{i}"), &[(LEAK, 1)]), &queue).unwrap();
                     }
@@ -346,11 +347,11 @@ fn m_s11_a_prepared_place_is_refused() {
     let elsewhere = desk.temp.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     symlink(&elsewhere, desk.memory.folder()).unwrap();
-    add(&desk.memory, 'm', &written("x"), &Policy::default()).unwrap_err();
+    add(&desk.memory, 'm', &written("x")).unwrap_err();
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
     fs::remove_file(desk.memory.folder()).unwrap();
     fs::create_dir(desk.memory.folder()).unwrap();
     symlink(elsewhere.join("file"), desk.memory.folder().join("lessons.jsonl")).unwrap();
-    add(&desk.memory, 'm', &written("x"), &Policy::default()).unwrap_err();
+    add(&desk.memory, 'm', &written("x")).unwrap_err();
     assert!(!elsewhere.join("file").exists());
 }

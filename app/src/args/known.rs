@@ -2,20 +2,22 @@
 
 use clap::Args;
 
-use super::{CommonArgs, Session};
+use super::{CommonArgs, Session, complete};
 
 #[derive(Debug, Args)]
 pub(crate) struct SteerArgs {
-    /// Run id
-    pub(crate) id: String,
+    /// Run: id, beginning of it, words of its task, last or @N [default: the only one that is running]
+    #[arg(value_name = "RUN", add = complete::runs())]
+    pub(crate) id: Option<String>,
     #[command(flatten)]
     pub(crate) place: CommonArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct MergeArgs {
-    /// Run id
-    pub(crate) id: String,
+    /// Run: id, beginning of it, words of its task, last or @N [default: the newest that waits for a merge]
+    #[arg(value_name = "RUN", add = complete::runs())]
+    pub(crate) id: Option<String>,
     /// Run that is merged before this one in the same step; set by sprints
     #[arg(long, value_name = "RUN", hide = true, conflicts_with = "landed_with")]
     pub(crate) before: Vec<String>,
@@ -27,9 +29,21 @@ pub(crate) struct MergeArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ResumeArgs {
+pub(crate) struct RevertArgs {
     /// Run id
     pub(crate) id: String,
+    /// Show what would change and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) session: Session,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    /// Run: id, beginning of it, words of its task, last or @N [default: the newest that is interrupted or paused]
+    #[arg(value_name = "RUN", add = complete::runs())]
+    pub(crate) id: Option<String>,
     /// If the account is rate-limited, wait until it is available again
     #[arg(long)]
     pub(crate) wait: bool,

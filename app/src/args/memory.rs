@@ -70,8 +70,9 @@ pub(crate) struct MemoryOne {
 
 #[derive(Debug, Args)]
 pub(crate) struct MemoryWhy {
-    /// Run id
-    pub(crate) id: String,
+    /// Run: id, beginning of it, words of its task, last or @N [default: the newest]
+    #[arg(value_name = "RUN", add = super::complete::runs())]
+    pub(crate) id: Option<String>,
     #[command(flatten)]
     pub(crate) place: CommonArgs,
 }

@@ -67,7 +67,7 @@ pub(crate) struct SprintAdd {
     #[arg(long = "after", value_name = "ID")]
     pub(crate) depends_on: Vec<String>,
     /// Workflow: fast, standard, thorough or a workflow file [default: selected by the size]
-    #[arg(long)]
+    #[arg(long, add = super::complete::workflows())]
     pub(crate) workflow: Option<String>,
     /// File or folder the task touches; repeatable. Tasks of one project with disjoint files may run in parallel
     #[arg(long = "file", value_name = "PATH")]
@@ -122,7 +122,8 @@ pub(crate) struct SprintScan {
 
 #[derive(Debug, Args)]
 pub(crate) struct SprintLook {
-    /// Sprint id [default: the newest running sprint, else the newest]
+    /// Sprint: id, beginning of it, last or @N [default: the newest running sprint, else the newest]
+    #[arg(value_name = "SPRINT")]
     pub(crate) id: Option<String>,
     #[command(flatten)]
     pub(crate) place: SprintPlace,
@@ -130,7 +131,8 @@ pub(crate) struct SprintLook {
 
 #[derive(Debug, Args)]
 pub(crate) struct SprintReport {
-    /// Sprint id [default: the newest running sprint, else the newest]
+    /// Sprint: id, beginning of it, last or @N [default: the newest running sprint, else the newest]
+    #[arg(value_name = "SPRINT")]
     pub(crate) id: Option<String>,
     /// Write to this file [default: standard output]
     #[arg(long, short, value_name = "FILE")]
@@ -161,10 +163,10 @@ pub(crate) struct SprintRun {
     #[arg(long, value_name = "PROJECT=PERCENT")]
     pub(crate) share: Vec<String>,
     /// Agent for all roles, as listed below [default: an installed client]
-    #[arg(long, value_name = "SPEC")]
+    #[arg(long, value_name = "SPEC", add = super::complete::agents())]
     pub(crate) agent: Option<String>,
     /// Agent for one role, e.g. guardian=cmd:other-agent; repeatable
-    #[arg(long, value_name = "ARCHETYPE=SPEC")]
+    #[arg(long, value_name = "ARCHETYPE=SPEC", add = super::complete::agents_by_archetype())]
     pub(crate) agent_for: Vec<String>,
     /// Start agents, test commands and hooks without a sandbox
     #[arg(long)]

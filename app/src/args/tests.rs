@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use archeflow_host::backends;
 use clap::Command;
 
@@ -21,14 +23,41 @@ fn every_command_that_takes_an_agent_lists_all_of_them() {
     }
 }
 
-#[test]
-fn the_readme_lists_every_command() {
+/// The first cells of a table in the README, without their backticks. Cells that are no code are left out.
+fn readme_table(head: &str) -> Vec<String> {
     let readme = include_str!("../../../README.md");
-    for known in command().get_subcommands().filter(|known| !known.is_hide_set()) {
-        let name = format!("| `archeflow {}", known.get_name());
-        let listed = readme.lines().filter_map(|line| line.strip_prefix(&name));
-        assert!(listed.into_iter().any(|rest| rest.starts_with([' ', '`'])), "{name}");
+    let rows =
+        readme.lines().skip_while(|line| *line != head).skip(2).take_while(|line| line.starts_with('|'));
+    // A bar inside of a cell is escaped.
+    let cells = rows.filter_map(|row| row.strip_prefix("| `")?.split_once("` |").map(|(cell, _)| cell));
+    cells.map(|cell| cell.replace("\\|", "|")).collect()
+}
+
+#[test]
+fn u18_the_readme_lists_every_command_and_no_other() {
+    let listed = readme_table("| Command | What it does |");
+    let visible = |command: &Command| {
+        let names = command.get_subcommands().filter(|known| !known.is_hide_set());
+        names.map(|known| known.get_name().to_owned()).collect::<BTreeSet<String>>()
+    };
+    let root = command();
+    let words = |row: &String| row.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let names: BTreeSet<String> = listed.iter().filter_map(|row| words(row).get(1).cloned()).collect();
+    assert_eq!(names, visible(&root));
+    for group in root.get_subcommands().filter(|known| known.has_subcommands() && !known.is_hide_set()) {
+        let rows =
+            listed.iter().map(words).filter(|row| row.get(1).is_some_and(|name| name == group.get_name()));
+        let inner = rows.filter_map(|row| row.get(2).cloned());
+        let inner: BTreeSet<String> =
+            inner.flat_map(|cell| cell.split('|').map(str::to_owned).collect::<Vec<_>>()).collect();
+        assert_eq!(inner, visible(group), "{}", group.get_name());
     }
+}
+
+#[test]
+fn u18_the_readme_lists_every_agent_and_no_other() {
+    let forms: Vec<&str> = backends::forms().into_iter().map(|(form, _)| form).collect();
+    assert_eq!(readme_table("| Agent | What it is |"), forms);
 }
 
 /// Plain words: an imperative or a noun phrase, and defaults written in one way.

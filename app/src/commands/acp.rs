@@ -8,7 +8,7 @@ use archeflow_host::acp::{self, AcpTask, Permission, TranscriptFolder};
 use crate::args::AcpArgs;
 use crate::commands::process_env;
 use crate::failure::Failure;
-use crate::output::CommandOutput;
+use crate::output::{self, CommandOutput};
 
 pub(crate) fn run(args: AcpArgs) -> Result<CommandOutput, Failure> {
     let lost = |error: std::io::Error| Failure::new(1, "acp", error.to_string(), "");
@@ -26,7 +26,7 @@ pub(crate) fn run(args: AcpArgs) -> Result<CommandOutput, Failure> {
         brief: String::from_utf8_lossy(&brief).into_owned(),
         transcripts: transcripts(),
     };
-    let code = acp::run(&args.command, task, &mut std::io::stdout()).map_err(lost)?;
+    let code = acp::run(&args.command, task, &mut output::stream()).map_err(lost)?;
     Ok(CommandOutput::done().with_code(code))
 }
 

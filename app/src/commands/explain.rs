@@ -5,13 +5,24 @@ use archeflow_host::config::Flags;
 use archeflow_host::config::personas::{self, Origin};
 
 use crate::args::ExplainArgs;
-use crate::commands::open_project;
+use crate::commands::{explain_reading, open_project};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::safe;
 
 pub(crate) fn run(args: &ExplainArgs) -> Result<CommandOutput, Failure> {
     let what = args.what.to_lowercase();
+    match what.as_str() {
+        "answer" => return explain_reading::answer(args),
+        "same" => return explain_reading::same(args),
+        _ if !args.files.is_empty() || args.role.is_some() => {
+            return Err(Failure::usage(
+                format!("explain {what} takes no files and no role"),
+                "They are for 'explain answer' and 'explain same'",
+            ));
+        }
+        _ => {}
+    }
     if ARCHETYPES.iter().any(|(name, _)| *name == what) {
         return archetype(&what, args);
     }
@@ -179,6 +190,7 @@ fn exit_code(code: &str) -> Option<&'static str> {
         "30" => "environment fault: disk, git, permissions, an agent that can't be started",
         "31" => "provider unavailable after retries, or agent not logged in",
         "40" => "damaged state; nothing was touched",
+        "141" => "the reader of the result went away, as in `archeflow list | head -1`",
         "129" | "130" | "143" => "ended by a signal, after clean-up; continue with archeflow resume",
         _ => return None,
     })
@@ -188,6 +200,9 @@ fn reason_text(reason: Reason) -> &'static str {
     match reason {
         Reason::Approved => "every reviewer that counts approved",
         Reason::DryRun => "planned only, as asked",
+        Reason::RejectedWithoutEvidence => {
+            "a reviewer rejects the change and shows no evidence, also when asked: a person must decide"
+        }
         Reason::MaxCycles => "findings are open and no cycle is left; the work is on its branch",
         Reason::PersistentCritical => "the same CRITICAL stayed open for two cycles: a person must decide",
         Reason::ConvergedStopDiverging => {
@@ -210,11 +225,18 @@ fn reason_text(reason: Reason) -> &'static str {
         Reason::NoChange => "there is no change to review or to land",
         Reason::TestsFailed => "the test command fails on the merged tree; the target was not moved",
         Reason::TestCommandBroken => "the test command itself can't be run",
+        Reason::RedBase => {
+            "the tests fail before any change: `archeflow answer` starts the run all the same, and the change lands if no other test fails then"
+        }
+        Reason::SetupFailed => "the setup command fails or can't be run on the base commit; nothing was paid",
         Reason::PostMergeTests => "tests failed after landing; the merge was reverted (hard break)",
         Reason::MergeConflict => "the change conflicts with the target; nothing was forced",
         Reason::BaseMoved => "the target moved or lost the commit the run began from",
         Reason::DirtyTree => "your checkout has changes on paths the merge touches; it was left alone",
         Reason::TargetBusy => "a git operation is under way in your checkout; it was left alone",
+        Reason::SigningFailed => {
+            "git could not sign the commit (commit.gpgsign): make the key available, then merge the run"
+        }
         Reason::NoTestCommand => "approved, but untested: landing needs your yes",
         Reason::SecurityDowngraded => {
             "a security CRITICAL was downgraded for lack of evidence: check it before landing"
@@ -224,6 +246,7 @@ fn reason_text(reason: Reason) -> &'static str {
         Reason::LowConfidence => "the plan does not understand the task well enough",
         Reason::Blocked => "an agent reports that it is blocked",
         Reason::GitFault => "git could not do what was needed",
+        Reason::Reverted => "you took the landing back with a commit that was tested",
         Reason::FindingsOpen => "a review is complete and has findings above INFO",
         Reason::LoopPaused => {
             "too many steps in a row did not pass the Judge: restart or stop the loop (soft break)"

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use archeflow_core::event::{MergeRequested, QuestionAnswered, Report, RunContinued};
 use archeflow_core::model::{Money, Outcome, Reason, RunStatus};
+use archeflow_core::rules::run_names::{RunUse, can_be_tried_again};
 use archeflow_host::drive::Driver;
 use archeflow_host::open::Project;
 use archeflow_host::{clock, co_landing};
@@ -12,17 +13,18 @@ use crate::args::{AnswerArgs, ContinueArgs, MergeArgs, ResumeArgs, Session};
 use crate::commands::agent_loop::{self, FileAnswer};
 use crate::commands::session::drive;
 use crate::commands::trust::only_from_outside;
-use crate::commands::{open_project, steer};
+use crate::commands::{naming, open_project, steer};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::summary;
 
 pub(crate) fn resume(args: &ResumeArgs) -> Result<CommandOutput, Failure> {
     let project = open_project(&args.session.place, None, false)?;
-    if let Some(output) = steer::resume(&project, &args.id, args.session.place.json)? {
+    let id = naming::run_id(&project, args.id.as_deref(), RunUse::Resume)?;
+    if let Some(output) = steer::resume(&project, &id, args.session.place.json)? {
         return Ok(output);
     }
-    let driver = open_in(project, &args.id, &args.session)?;
+    let driver = open_in(project, &id, &args.session)?;
     let reopens_at = driver.run.complete.as_ref().and_then(|complete| complete.reopens_at);
     if let (Some(outcome), Some(reopens_at)) = (&driver.run.outcome, reopens_at)
         && let Some(output) = parked(args, &driver, outcome, reopens_at)
@@ -37,7 +39,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<CommandOutput, Failure> {
                 vec![RunContinued { cycles: 0, ..RunContinued::default() }.into()]
             }
             FileAnswer::Missing | FileAnswer::NotAsked => {
-                return Err(ended(&args.id, &driver, Some(&outcome)));
+                return Err(ended(&id, &driver, Some(&outcome)));
             }
         },
     };
@@ -50,7 +52,7 @@ fn parked(args: &ResumeArgs, driver: &Driver, outcome: &Outcome, reopens_at: u64
     if reopens_at <= clock::now() {
         return None;
     }
-    let (id, when) = (&args.id, summary::when(reopens_at));
+    let (id, when) = (&driver.world.run_id, summary::when(reopens_at));
     if args.wait {
         tell!("waiting until {when}; Ctrl-C stops waiting and leaves the run unchanged");
         while clock::now() < reopens_at {
@@ -68,12 +70,6 @@ fn parked(args: &ResumeArgs, driver: &Driver, outcome: &Outcome, reopens_at: u64
     Some(output.with_code(code))
 }
 
-/// A step that failed for reasons outside the change.
-fn can_be_tried_again(outcome: &Outcome) -> bool {
-    outcome.status == RunStatus::Failed
-        || matches!(outcome.reason, Reason::ProviderBusy | Reason::NotSignedIn | Reason::AgentFailures)
-}
-
 fn ended(id: &str, driver: &Driver, outcome: Option<&Outcome>) -> Failure {
     let Some(outcome) = outcome else { return Failure::usage(format!("{id} has not ended"), "") };
     let steps = archeflow_core::projections::view::next_steps(id, &driver.run, outcome);
@@ -85,15 +81,22 @@ fn ended(id: &str, driver: &Driver, outcome: Option<&Outcome>) -> Failure {
 
 pub(crate) fn answer(args: &AnswerArgs) -> Result<CommandOutput, Failure> {
     let project = open_project(&args.session.place, None, false)?;
-    if let Some(output) = steer::answer(&project, &args.id, &args.text, args.session.place.json)? {
+    if args.id.is_none() && naming::is_run(&project, &args.text) {
+        return Err(Failure::usage(
+            format!("there is no answer for {}", args.text),
+            format!("Write it behind the run: archeflow answer {} \"<text>\"", args.text),
+        ));
+    }
+    let id = &naming::run_id(&project, args.id.as_deref(), RunUse::Answer)?;
+    if let Some(output) = steer::answer(&project, id, &args.text, args.session.place.json)? {
         return Ok(output);
     }
     only_from_outside("answer a question")?;
-    let driver = open_in(project, &args.id, &args.session)?;
+    let driver = open_in(project, id, &args.session)?;
     let Some((start_seq, _)) = driver.run.question() else {
         return Err(Failure::usage(
-            format!("{} waits for no answer", args.id),
-            format!("Show its state: archeflow status {}", args.id),
+            format!("{id} waits for no answer"),
+            format!("Show its state: archeflow status {id}"),
         ));
     };
     let text = args.text.clone();
@@ -106,17 +109,18 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<CommandOutput, Failure> {
 }
 
 pub(crate) fn continue_run(args: &ContinueArgs) -> Result<CommandOutput, Failure> {
-    let driver = open(&args.id, &args.session)?;
+    let driver = open_named(args.id.as_deref(), RunUse::Continue, &args.session)?;
+    let id = &driver.world.run_id;
     match &driver.run.outcome {
         None => {
-            let hint = format!("Go on with it: archeflow resume {}", args.id);
-            return Err(Failure::usage(format!("{} has not stopped", args.id), hint));
+            let hint = format!("Go on with it: archeflow resume {id}");
+            return Err(Failure::usage(format!("{id} has not stopped"), hint));
         }
         Some(outcome)
             if matches!(outcome.status, RunStatus::Merged | RunStatus::Reviewed)
                 || outcome.reason == Reason::Discarded =>
         {
-            return Err(ended(&args.id, &driver, Some(outcome)));
+            return Err(ended(id, &driver, Some(outcome)));
         }
         Some(_) => {}
     }
@@ -141,7 +145,7 @@ fn accepted(driver: &Driver, args: &ContinueArgs) -> Result<(), Failure> {
     match args.accept.iter().find(|id| !known.contains(&id.as_str())) {
         None => Ok(()),
         Some(id) => Err(Failure::usage(
-            format!("no open finding of {} is called '{id}'", args.id),
+            format!("no open finding of {} is called '{id}'", driver.world.run_id),
             format!("Open are: {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") }),
         )),
     }
@@ -154,41 +158,48 @@ fn dollars(text: &str) -> Result<Money, Failure> {
 }
 
 pub(crate) fn merge(args: &MergeArgs) -> Result<CommandOutput, Failure> {
-    let driver = open(&args.id, &args.session)?;
+    let driver = open_named(args.id.as_deref(), RunUse::Merge, &args.session)?;
+    let id = driver.world.run_id.clone();
     if driver.run.review.is_some() {
-        let hint = format!("See what it found: archeflow review --run {}", args.id);
-        return Err(Failure::usage(format!("{} is a review; nothing of it lands", args.id), hint));
+        let hint = format!("See what it found: archeflow review --run {id}");
+        return Err(Failure::usage(format!("{id} is a review; nothing of it lands"), hint));
     }
     match &driver.run.outcome {
         Some(outcome) if outcome.status == RunStatus::Merged => {
-            return Err(Failure::usage(format!("{} was merged already", args.id), ""));
+            return Err(Failure::usage(format!("{id} was merged already"), ""));
         }
         Some(outcome) if outcome.reason == Reason::Discarded => {
             return Err(Failure::usage(
-                format!("{} was discarded", args.id),
+                format!("{id} was discarded"),
                 "Its work is under refs/archeflow/keep/.",
             ));
         }
         Some(_) => {}
         None => {
-            let hint = format!("Let it finish first: archeflow resume {}", args.id);
-            return Err(Failure::usage(format!("{} is not finished", args.id), hint));
+            let hint = format!("Let it finish first: archeflow resume {id}");
+            return Err(Failure::usage(format!("{id} is not finished"), hint));
         }
     }
     if driver.run.work.is_none() {
-        return Err(Failure::usage(format!("{} has made nothing that could be merged", args.id), ""));
+        return Err(Failure::usage(format!("{id} has made nothing that could be merged"), ""));
     }
     let (places, run) = (&driver.world.places, &driver.run);
     let apart = |error: co_landing::Error| {
-        Failure::usage(error.to_string(), format!("Land it by itself: archeflow merge {}", args.id))
+        Failure::usage(error.to_string(), format!("Land it by itself: archeflow merge {id}"))
     };
     let others = args.before.iter().chain(&args.landed_with).map(String::as_str);
     co_landing::check_own(&driver.world, others).map_err(apart)?;
     let before = co_landing::companions(places, run, &args.before).map_err(apart)?;
     let with = args.landed_with.as_deref();
-    let with =
-        with.map(|lead| co_landing::together(places, run, &args.id, lead)).transpose().map_err(apart)?;
+    let with = with.map(|lead| co_landing::together(places, run, &id, lead)).transpose().map_err(apart)?;
     go_on(driver, "merge", &args.session, vec![MergeRequested { before, with }.into()])
+}
+
+/// The run that is named, or that the command acts on where none is.
+pub(crate) fn open_named(name: Option<&str>, usage: RunUse, session: &Session) -> Result<Driver, Failure> {
+    let project = open_project(&session.place, None, false)?;
+    let id = naming::run_id(&project, name, usage)?;
+    open_in(project, &id, session)
 }
 
 pub(crate) fn open(id: &str, session: &Session) -> Result<Driver, Failure> {
@@ -207,7 +218,12 @@ fn open_in(project: Project, id: &str, session: &Session) -> Result<Driver, Fail
     Ok(driver)
 }
 
-fn go_on(driver: Driver, why: &str, session: &Session, after: Vec<Report>) -> Result<CommandOutput, Failure> {
+pub(crate) fn go_on(
+    driver: Driver,
+    why: &str,
+    session: &Session,
+    after: Vec<Report>,
+) -> Result<CommandOutput, Failure> {
     let before = driver.run.session.as_ref();
     // What the user allowed when the run began still holds; `--auto-merge` can add to it.
     let auto_merge = session.auto_merge || before.is_some_and(|session| session.auto_merge);

@@ -1,10 +1,9 @@
-//! `archeflow list` and `archeflow status`, here and in every repository the user has run in.
+//! `archeflow list`: the runs here and in every repository the user has run in.
 
 use std::path::{Path, PathBuf};
 
-use archeflow_core::model::Outcome;
-use archeflow_core::projections::inbox::{self, InboxItem, InboxRun};
-use archeflow_core::projections::view::{self, Tone};
+use archeflow_core::projections::inbox;
+use archeflow_core::projections::view::Tone;
 use archeflow_core::run::Run;
 use archeflow_host::git::repo;
 use archeflow_host::open::{self, Project};
@@ -12,8 +11,8 @@ use archeflow_host::store::{index, journal::Journal, own_runs::OwnRun, places::P
 use archeflow_host::{clock, log, repositories};
 use serde_json::{Value, json};
 
-use crate::args::{CommonArgs, ListArgs, StatusArgs};
-use crate::commands::{open_project, process_env};
+use crate::args::{CommonArgs, ListArgs};
+use crate::commands::process_env;
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::summary;
@@ -41,75 +40,30 @@ pub(crate) fn list(args: &ListArgs) -> Result<CommandOutput, Failure> {
     Ok(CommandOutput::text(out))
 }
 
-pub(crate) fn status(args: &StatusArgs) -> Result<CommandOutput, Failure> {
-    if let Some(id) = &args.id {
-        let project = open_project(&args.place, None, false)?;
-        let run = fold(&project, id)?;
-        if args.place.json {
-            return Ok(CommandOutput::json(one_json(&project, id, &run)));
-        }
-        let mut out = String::new();
-        one(&mut out, project.is_own(id), id, &run);
-        return Ok(CommandOutput::text(out));
-    }
-    let around = look_around(&args.place, args.place.repo.is_none())?;
-    let now = around.now(args.place.repo.is_none());
-    let latest = around.here.as_ref().and_then(|project| Some((project, latest_of(project)?)));
-    if args.place.json {
-        let mut object = match &latest {
-            Some((project, id)) => one_json(project, id, &fold(project, id)?),
-            None => json!({ "run_id": null, "status": "none" }),
-        };
-        object["now"] = now.iter().map(Active::json).collect();
-        return Ok(CommandOutput::json(object));
-    }
-    let mut out = String::new();
-    print_now(&mut out, &now, around.here.as_ref());
-    match latest {
-        Some((_, id)) if now.iter().any(|active| active.seen.entry.run_id == id) => {}
-        Some((project, id)) => {
-            if !now.is_empty() {
-                put!(out);
-            }
-            one(&mut out, project.is_own(&id), &id, &fold(project, &id)?);
-        }
-        None if now.is_empty() && around.here.is_some() => put!(out, "No runs in this repository yet."),
-        None if now.is_empty() => put!(out, "Nothing runs or waits for you."),
-        None => {}
-    }
-    around.print_missing();
-    Ok(CommandOutput::text(out))
-}
-
 /// The current repository and the others with runs.
-struct Around {
-    here: Option<Project>,
+pub(super) struct Around {
+    pub(super) here: Option<Project>,
     elsewhere: Vec<PathBuf>,
     /// Noted once, and not there any more.
-    missing: Vec<PathBuf>,
+    pub(super) missing: Vec<PathBuf>,
     /// The user's state folder, where there is one.
     state: Option<PathBuf>,
 }
 
 /// A run of a repository, from its index.
-struct ListedRun {
-    root: PathBuf,
-    entry: index::IndexEntry,
-    at: u64,
+#[derive(Clone)]
+pub(super) struct ListedRun {
+    pub(super) root: PathBuf,
+    pub(super) entry: index::IndexEntry,
+    pub(super) at: u64,
     /// It has not ended and no process drives it.
-    interrupted: bool,
+    pub(super) interrupted: bool,
     /// This machine did not start it: it is shown and never executed.
-    foreign: bool,
-}
-
-/// A run that is under way or waits, folded.
-struct Active {
-    seen: ListedRun,
-    item: InboxItem,
+    pub(super) foreign: bool,
 }
 
 /// The repository around us, if there is one, and the others if they are wanted.
-fn look_around(place: &CommonArgs, others: bool) -> Result<Around, Failure> {
+pub(super) fn look_around(place: &CommonArgs, others: bool) -> Result<Around, Failure> {
     let env = process_env()?;
     let dir = place.repo.clone().unwrap_or_else(|| env.cwd.clone());
     let here = match Project::open(env.clone(), &dir, None, false) {
@@ -128,14 +82,14 @@ fn look_around(place: &CommonArgs, others: bool) -> Result<Around, Failure> {
         let known = around.state.as_deref().map_or(Ok(Vec::new()), repositories::read)?;
         let root = around.here.as_ref().map(|project| project.places.root().to_owned());
         let others = known.into_iter().filter(|path| Some(path) != root.as_ref());
-        (around.elsewhere, around.missing) = others.partition(|path| path.join(".archeflow/events").is_dir());
+        (around.elsewhere, around.missing) = others.partition(|path| !repositories::is_gone(path));
     }
     Ok(around)
 }
 
 impl Around {
     /// Every run, by the time of its last news.
-    fn runs(&self, all: bool) -> Vec<ListedRun> {
+    pub(super) fn runs(&self, all: bool) -> Vec<ListedRun> {
         let here = self.here.as_ref().map(|project| project.places.root().to_owned());
         let others = self.elsewhere.iter().filter(|_| all).cloned();
         let mut runs: Vec<ListedRun> =
@@ -144,33 +98,23 @@ impl Around {
         runs
     }
 
-    /// What runs or waits, the newest first.
-    fn now(&self, all: bool) -> Vec<Active> {
-        let mut runs = self.runs(all);
-        runs.retain(|seen| seen.entry.status != "merged" && seen.entry.status != "dry_run");
-        let here = self.here.as_ref().map(|project| project.places.root());
-        runs.into_iter().rev().filter_map(|seen| active(seen, here)).take(MOST).collect()
-    }
-
-    fn print_missing(&self) {
-        for path in &self.missing {
-            tell!(
-                "note: {} has no runs any more or is gone; skipped",
-                safe_line(&path.display().to_string())
-            );
+    /// One line, however many there are.
+    pub(super) fn print_missing(&self) {
+        let Some((first, others)) = self.missing.split_first() else { return };
+        let first = safe_line(&first.display().to_string());
+        match others.len() {
+            0 => tell!(
+                "note: {first} is gone or has no runs any more; skipped. Take it off the list: archeflow forget --gone"
+            ),
+            more => tell!(
+                "note: {first} and {more} more are gone or have no runs any more; skipped. Take them off the list: archeflow forget --gone"
+            ),
         }
     }
 }
 
-fn latest_of(project: &Project) -> Option<String> {
-    Some(index::read(&project.places.events()).ok()?.runs.last()?.run_id.clone())
-}
-
-/// What is said about a run that is only shown.
-const FOREIGN: &str = "foreign: this machine did not start it, so it is shown and never executed";
-
-/// More runs than this that wait are not folded; `list` has them.
-const MOST: usize = 50;
+/// The landing was taken back.
+const REVERTED: &str = "merged, reverted";
 
 /// What can't be read is not listed: the folder may belong to something else by now.
 fn runs_of(root: &Path, state: Option<&Path>) -> Vec<ListedRun> {
@@ -188,59 +132,31 @@ fn runs_of(root: &Path, state: Option<&Path>) -> Vec<ListedRun> {
     seen.collect()
 }
 
-/// The run with what to do about it, unless there is nothing.
-fn active(seen: ListedRun, here: Option<&Path>) -> Option<Active> {
-    let path = seen.root.join(".archeflow/events").join(format!("{}.jsonl", seen.entry.run_id));
-    let run = log::fold(&Journal::read(&path).ok()?).ok()?;
-    let mut item = InboxItem::of(InboxRun {
-        run_id: &seen.entry.run_id,
-        repository: &seen.root.display().to_string(),
-        here: here == Some(seen.root.as_path()),
-        interrupted: seen.interrupted,
-        run: &run,
-    })?;
-    if seen.foreign {
-        FOREIGN.clone_into(&mut item.detail);
-        item.next = format!("archeflow trust --run {}", seen.entry.run_id);
-    }
-    Some(Active { seen, item })
-}
-
 impl ListedRun {
-    fn status(&self) -> &str {
+    pub(super) fn status(&self) -> &str {
         match () {
             () if self.foreign => "foreign",
             () if self.interrupted => "interrupted",
+            () if self.entry.reverted_at.is_some() && self.entry.status == "merged" => REVERTED,
             () => &self.entry.status,
         }
     }
 
-    fn tone(&self) -> Tone {
-        inbox::tone(self.status())
+    pub(super) fn tone(&self) -> Tone {
+        if self.status() == REVERTED { Tone::Caution } else { inbox::tone(self.status()) }
     }
 
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         let name = self.root.file_name().unwrap_or(self.root.as_os_str());
         cut(&safe_line(&name.to_string_lossy()), 24)
     }
 
-    fn json(&self) -> Value {
+    pub(super) fn json(&self) -> Value {
         json!({
             "run_id": self.entry.run_id, "status": self.entry.status, "task": self.entry.task, "ts": self.entry.ts,
             "repository": self.root.display().to_string(), "interrupted": self.interrupted,
-            "reopens_at": self.entry.reopens_at, "foreign": self.foreign,
+            "reopens_at": self.entry.reopens_at, "reverted_at": self.entry.reverted_at, "foreign": self.foreign,
         })
-    }
-}
-
-impl Active {
-    fn json(&self) -> Value {
-        let mut object = self.seen.json();
-        let item = serde_json::to_value(&self.item).unwrap_or_default();
-        if let (Value::Object(object), Value::Object(item)) = (&mut object, item) {
-            object.extend(item);
-        }
-        object
     }
 }
 
@@ -290,36 +206,8 @@ fn table(out: &mut String, runs: &[ListedRun], all: bool) {
     }
 }
 
-fn print_now(out: &mut String, now: &[Active], here: Option<&Project>) {
-    let (paint, moment) = (Paint::for_stdout(), clock::now());
-    let here = here.map(|project| project.places.root());
-    let is_running = |active: &&Active| !active.item.waiting;
-    let (running, waiting): (Vec<&Active>, Vec<&Active>) = now.iter().partition(is_running);
-    for (title, some) in [("Running", running), ("Waiting for you", waiting)] {
-        if some.is_empty() {
-            continue;
-        }
-        put!(out, "{}", paint.bold(title));
-        for active in some {
-            let seen = &active.seen;
-            let place =
-                if here == Some(seen.root.as_path()) { String::new() } else { format!("{}: ", seen.name()) };
-            let word = if active.item.paused && !seen.interrupted {
-                "paused".to_owned()
-            } else {
-                seen.status().replace('_', " ")
-            };
-            let wide = stdout_width().unwrap_or(200).saturating_sub(4);
-            put!(out, "  {}  {}", paint.tone(seen.tone(), &word), paint.dim(&ago(moment, seen.at)));
-            put!(out, "    {}", cut(&format!("{place}{}", safe_line(&seen.entry.task)), wide));
-            put!(out, "    {}", paint.dim(&cut(&safe_line(&active.item.detail), wide)));
-            put!(out, "    {}", paint.cyan(&safe_line(&active.item.next)));
-        }
-    }
-}
-
 /// `5 min ago`; after a month the day.
-fn ago(now: u64, then: u64) -> String {
+pub(super) fn ago(now: u64, then: u64) -> String {
     let seconds = now.saturating_sub(then) / 1_000;
     match seconds {
         0..=59 => "just now".to_owned(),
@@ -328,55 +216,6 @@ fn ago(now: u64, then: u64) -> String {
         86_400..=172_799 => "yesterday".to_owned(),
         172_800..=2_591_999 => format!("{} days ago", seconds / 86_400),
         _ => clock::date(then),
-    }
-}
-
-fn one_json(project: &Project, id: &str, run: &Run) -> Value {
-    let code = run.outcome.as_ref().map_or(0, Outcome::exit_code);
-    let mut object = summary::json(project.places.root(), id, run, run.outcome.as_ref(), code, None);
-    if !project.is_own(id) {
-        object["foreign"] = true.into();
-    }
-    object
-}
-
-fn one(out: &mut String, own: bool, id: &str, run: &Run) {
-    let (title, second) = view::header(run);
-    put!(out, "{}", safe_line(&title));
-    put!(out, "Run ID: {id} | {second}");
-    if !own {
-        put!(out, "{FOREIGN}");
-        put!(out, "  archeflow trust --run {id}  see what it would execute; take it over if it is yours");
-        return;
-    }
-    match (&run.outcome, run.cycle()) {
-        (Some(outcome), _) => {
-            put!(
-                out,
-                "{} ({}): {}",
-                outcome.status.name(),
-                outcome.reason.name(),
-                safe_line(&outcome.detail)
-            );
-            if let Some(line) = summary::parked(run) {
-                put!(out, "{line}");
-            }
-            for (command, meaning) in view::next_steps(id, run, outcome) {
-                put!(out, "  {}  {meaning}", safe_line(&command));
-            }
-        }
-        (None, Some(cycle)) => {
-            let state = if run.paused.is_some() { "paused" } else { "not ended" };
-            put!(out, "{state}: cycle {} of {}, {}", cycle.number, run.max_cycles, cycle.phase.name());
-            for (_, start) in run.open_agents() {
-                put!(out, "  {}", view::doing(start));
-            }
-            match &run.paused {
-                Some(_) => put!(out, "  archeflow resume {id}"),
-                None => put!(out, "  if no process drives it any more: archeflow resume {id}"),
-            }
-        }
-        (None, None) => put!(out, "not begun: archeflow resume {id}"),
     }
 }
 

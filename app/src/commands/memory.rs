@@ -2,6 +2,7 @@
 
 use archeflow_core::model::{ARCHETYPES, Domain, Lesson, LessonKind, Memory as Policy};
 use archeflow_core::rules::memory::GENERAL;
+use archeflow_core::rules::run_names::RunUse;
 use archeflow_core::text::short_line;
 use archeflow_host::config::{Flags, personas};
 use archeflow_host::memory::{self, Written};
@@ -10,7 +11,7 @@ use archeflow_host::store::memory::{Error, Item, MemoryFiles, MemoryStore};
 use serde_json::{Value, json};
 
 use crate::args::{CommonArgs, MemoryAdd, MemoryCommand, MemoryList, MemoryOne, MemoryWhy};
-use crate::commands::{list, open_project};
+use crate::commands::{list, naming, open_project};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::{cut, pad, safe_line};
@@ -144,7 +145,7 @@ fn add(args: &MemoryAdd) -> Result<CommandOutput, Failure> {
                 room.project.places.make()?;
             }
             let (memory, letter) = if args.shared { (&room.shared, SHARED) } else { (&room.here, OURS) };
-            memory::add(memory, letter, &written, &policy)?
+            memory::add(memory, letter, &written)?
         }
     };
     if args.place.json {
@@ -247,20 +248,21 @@ fn why(args: &MemoryWhy) -> Result<CommandOutput, Failure> {
     let mut out = String::new();
     let room = Room::open(&args.place)?;
     // An unknown name is an error; a run without lessons is a valid result.
-    list::text(&room.project, &args.id)?;
+    let id = naming::run_id(&room.project, args.id.as_deref(), RunUse::Show)?;
+    list::text(&room.project, &id)?;
     let [here, _] = room.shelves()?;
-    let about: Vec<&Value> = here.audit.values().filter(|line| line["run_id"] == args.id.as_str()).collect();
+    let about: Vec<&Value> = here.audit.values().filter(|line| line["run_id"] == id.as_str()).collect();
     if args.place.json {
         let told: Vec<&&Value> = about.iter().filter(|line| !line["lessons_injected"].is_null()).collect();
         let effects: Vec<&&Value> =
             about.iter().filter(|line| line["type"] == "effectiveness_check").collect();
         let learned: Vec<&&Value> = about.iter().filter(|line| line["type"] == "learned").collect();
         return Ok(CommandOutput::json(
-            json!({ "run_id": args.id, "told": told, "effects": effects, "learned": learned }),
+            json!({ "run_id": id, "told": told, "effects": effects, "learned": learned }),
         ));
     }
     if about.is_empty() {
-        put!(out, "{} used no lessons and added none.", safe_line(&args.id));
+        put!(out, "{} used no lessons and added none.", safe_line(&id));
     }
     for line in about {
         put!(out, "{}", safe_line(&sentence(line, None)));

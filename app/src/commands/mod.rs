@@ -8,14 +8,20 @@ mod demo;
 mod discard;
 mod doctor;
 mod explain;
+mod explain_reading;
+mod forget;
 mod init;
 mod known;
 mod list;
+#[cfg(feature = "man")]
+pub(crate) mod man;
 mod memory;
 mod model;
+pub(crate) mod naming;
 mod play;
 mod replay;
 mod report;
+mod revert;
 mod review;
 mod run;
 pub(crate) mod sandboxed;
@@ -23,6 +29,7 @@ mod score;
 mod session;
 mod show;
 pub(crate) mod sprint;
+mod status;
 pub(crate) mod steer;
 mod trust;
 mod watch;
@@ -56,8 +63,10 @@ pub(crate) fn run(cli: Cli) -> Result<CommandOutput, Failure> {
         Command::Stop(args) => steer::stop(&args),
         Command::Continue(args) => known::continue_run(&args),
         Command::Merge(args) => known::merge(&args),
+        Command::Revert(args) => revert::run(&args),
         Command::Discard(args) => discard::run(&args),
-        Command::Status(args) => list::status(&args),
+        Command::Status(args) => status::run(&args),
+        Command::Forget(args) => forget::run(&args),
         Command::List(args) => list::list(&args),
         Command::Show(args) => show::run(&args),
         Command::Watch(args) => watch::run(&args),
@@ -74,7 +83,7 @@ pub(crate) fn run(cli: Cli) -> Result<CommandOutput, Failure> {
             ConfigCommand::Show(listing) => config::show(&listing),
         },
         Command::Memory(args) => memory::run(&args.what),
-        Command::Completions { shell } => Ok(CommandOutput::text(completions(shell))),
+        Command::Completions { shell } => completions(shell),
         Command::Play { file } => play::run(&file),
         Command::Acp(args) => acp::run(args),
         Command::Model { task } => model::run(&task),
@@ -106,18 +115,7 @@ pub(crate) fn open_project(
     Ok(Project::open(env, Path::new(&dir), branch, needs_target)?)
 }
 
-fn completions(shell: crate::args::Shell) -> String {
-    use crate::args::Shell;
-    use clap_complete::shells;
-    let mut command = crate::args::command();
-    let mut script = Vec::new();
-    let out = &mut script;
-    match shell {
-        Shell::Bash => clap_complete::generate(shells::Bash, &mut command, "archeflow", out),
-        Shell::Elvish => clap_complete::generate(shells::Elvish, &mut command, "archeflow", out),
-        Shell::Fish => clap_complete::generate(shells::Fish, &mut command, "archeflow", out),
-        Shell::Powershell => clap_complete::generate(shells::PowerShell, &mut command, "archeflow", out),
-        Shell::Zsh => clap_complete::generate(shells::Zsh, &mut command, "archeflow", out),
-    }
-    String::from_utf8_lossy(&script).into_owned()
+fn completions(shell: crate::args::Shell) -> Result<CommandOutput, Failure> {
+    let script = crate::args::complete::script(shell);
+    script.map(CommandOutput::text).map_err(|error| Failure::new(30, "environment", error.to_string(), ""))
 }

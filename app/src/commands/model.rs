@@ -1,13 +1,13 @@
 //! The hidden command by which a model without a client works (`anthropic`, `openai`, `ollama`).
 
-use std::io::{Read, Write};
+use std::io::Read;
 
 use archeflow_host::client_output::own::OwnRecord;
 use archeflow_host::model_agent::{self, ModelAgentEnv, Task};
 use archeflow_host::proc;
 
 use crate::failure::Failure;
-use crate::output::CommandOutput;
+use crate::output::{self, CommandOutput};
 
 pub(crate) fn run(task: &str) -> Result<CommandOutput, Failure> {
     let wrong = |why: String| Failure::new(1, "model", why, "This command is not for people.");
@@ -17,12 +17,14 @@ pub(crate) fn run(task: &str) -> Result<CommandOutput, Failure> {
     std::io::stdin().read_to_string(&mut brief).map_err(|error| wrong(error.to_string()))?;
     // Processes that a command leaves behind become our children and are ended before the next.
     proc::become_subreaper();
-    let mut print = |line: &OwnRecord| {
-        let mut out = std::io::stdout().lock();
-        let _ = out.write_all(line.print().as_bytes()).and_then(|()| out.flush());
+    let mut unwritten = None;
+    let mut print = |record: &OwnRecord| {
+        if let Err(error) = output::line(&record.print()) {
+            unwritten = Some(error);
+        }
     };
     let env =
         ModelAgentEnv { tree: &tree, brief, variables: std::env::vars_os().collect(), print: &mut print };
     model_agent::run(&task, env);
-    Ok(CommandOutput::done())
+    Ok(CommandOutput::done().with_code(unwritten.map_or(0, |error| output::lost(&error, 0, None))))
 }

@@ -2,23 +2,24 @@
 
 use archeflow_core::projections::story::Story;
 use archeflow_core::projections::story::dag::Dag;
+use archeflow_core::rules::run_names::RunUse;
 use archeflow_host::git::{ObjectId, change};
 use archeflow_host::open::Project;
-use archeflow_host::store::files;
 use archeflow_host::{clock, log};
 
 use crate::args::ReportArgs;
-use crate::commands::{list, open_project};
+use crate::commands::{list, naming, open_project};
 use crate::failure::Failure;
-use crate::output::CommandOutput;
+use crate::output::{CommandOutput, to_file};
 use crate::render::text::{safe_json, safe_line};
 use crate::report::diff::{self, Diff};
 use crate::report::{Report, html, json, markdown, summary};
 
 pub(crate) fn run(args: &ReportArgs) -> Result<CommandOutput, Failure> {
     let project = open_project(&args.place, None, false)?;
-    let entries = log::entries(&list::text(&project, &args.id)?)?;
-    let story = Story::of(&args.id, &entries);
+    let id = naming::run_id(&project, args.id.as_deref(), RunUse::Show)?;
+    let entries = log::entries(&list::text(&project, &id)?)?;
+    let story = Story::of(&id, &entries);
     let text = if args.summary && !args.place.json {
         format!("{}\n", summary(&story))
     } else {
@@ -34,7 +35,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<CommandOutput, Failure> {
     match &args.output {
         Some(path) => {
             let path = project.env.cwd.join(path);
-            files::write_atomic(&path, text.as_bytes())?;
+            to_file(&path, text.as_bytes(), &format!("archeflow report {id}"))?;
             tell!("Report: {}", safe_line(&path.display().to_string()));
             Ok(CommandOutput::done())
         }
@@ -51,7 +52,7 @@ fn changed(project: &Project, story: &Story) -> Diff {
     match change::diff_text(&project.repo, &from, &to, diff::BYTES) {
         Ok(read) => {
             let command = format!("git diff {from}...{to}");
-            Diff::read(&String::from_utf8_lossy(&read.bytes), read.truncated_at, command)
+            Diff::read(&read.text(), read.truncated_at, command)
         }
         Err(error) => Diff::missing(format!("The commits are not in the repository any more: {error}")),
     }

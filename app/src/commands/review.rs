@@ -1,7 +1,7 @@
 //! `archeflow review`: a change that is there already, looked at by reviewers; nothing is written, nothing lands.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use archeflow_core::model::{AcceptedFinding, RunStatus, Severity};
 use archeflow_core::strategies::review::{self, Reviewed};
@@ -11,14 +11,13 @@ use archeflow_host::git::subject::{self, ReviewTarget};
 use archeflow_host::log;
 use archeflow_host::open::{Project, RunRequest};
 use archeflow_host::review::{Baseline, Error, ReviewRequest, as_reviewed, earlier, frames};
-use archeflow_host::store::files;
 
-use crate::args::{ReviewArgs, Session};
+use crate::args::{DocumentArgs, ReviewArgs, Session};
 use crate::commands::run::{notice_choice, pairs};
 use crate::commands::session::{attended, go, stopped};
-use crate::commands::{list, open_project};
+use crate::commands::{list, naming, open_project};
 use crate::failure::Failure;
-use crate::output::CommandOutput;
+use crate::output::{CommandOutput, to_file};
 use crate::render::text::safe_line;
 use crate::review::{Format, Look, Sheet, write};
 
@@ -30,14 +29,14 @@ const PATCH_AT_MOST: u64 = 512 * 1024 * 1024;
 pub(crate) fn run(args: &ReviewArgs) -> Result<CommandOutput, Failure> {
     let wish = Wish::read(args)?;
     let home = open_project(&args.place, None, false)?;
-    if let Some(id) = &args.run {
-        return show(&home, id, args, &wish);
+    if let Some(name) = &args.run {
+        return show(&home, &naming::named(&home, name)?, args, &wish);
     }
     let requested = requested(args, &home)?;
     let session =
         Session { auto_merge: false, unattended: args.unattended, tui: args.tui, place: args.place.clone() };
     let opened = match home.review(&requested) {
-        Err(Error::Subject(subject::Error::Nothing { what })) => return Ok(nothing(&what, args, &wish)),
+        Err(Error::Subject(subject::Error::Nothing { what })) => return Ok(nothing(&what, &wish)),
         other => other?,
     };
     if let Some(choice) = &opened.default_agent {
@@ -67,13 +66,19 @@ pub(crate) fn run(args: &ReviewArgs) -> Result<CommandOutput, Failure> {
 
 /// How the result is wanted.
 struct Wish {
-    format: Format,
+    documents: Vec<Document>,
     fail_on: Option<Severity>,
 }
 
-impl Wish {
-    fn read(args: &ReviewArgs) -> Result<Wish, Failure> {
-        let format = match (&args.format, args.place.json) {
+/// A format, and the file it goes to; `None` for standard output.
+struct Document {
+    format: Format,
+    output: Option<PathBuf>,
+}
+
+impl Document {
+    fn read(args: &DocumentArgs, json: bool) -> Result<Document, Failure> {
+        let format = match (&args.format, json) {
             (Some(name), false) => Format::parse(name).map_err(|why| Failure::usage(why, ""))?,
             (None, true) => Format::Json,
             (None, false) => Format::Terminal,
@@ -81,6 +86,14 @@ impl Wish {
                 return Err(Failure::usage("--json and --format say two things", "Write --format json"));
             }
         };
+        Ok(Document { format, output: args.output.clone() })
+    }
+}
+
+impl Wish {
+    fn read(args: &ReviewArgs) -> Result<Wish, Failure> {
+        let documents = args.documents.0.iter().map(|document| Document::read(document, args.place.json));
+        let documents = documents.collect::<Result<_, _>>()?;
         let fail_on = match args.fail_on.as_deref() {
             None => None,
             Some("critical") => Some(Severity::Critical),
@@ -94,7 +107,7 @@ impl Wish {
             let hint = "Write --branch <branch> --base <commit>, or --patch <file> --base <commit>";
             return Err(Failure::usage("--base says nothing without a branch or a patch", hint));
         }
-        Ok(Wish { format, fail_on })
+        Ok(Wish { documents, fail_on })
     }
 
     /// What was not looked at as a whole has not passed.
@@ -169,9 +182,9 @@ fn whole(from: impl Read) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn nothing(what: &str, args: &ReviewArgs, wish: &Wish) -> CommandOutput {
+fn nothing(what: &str, wish: &Wish) -> CommandOutput {
     tell!("nothing to review: {}", safe_line(what));
-    match wish.format == Format::Json && args.output.is_none() {
+    match wish.documents.iter().any(|document| document.format == Format::Json && document.output.is_none()) {
         true => CommandOutput::json(serde_json::Value::Null),
         false => CommandOutput::done(),
     }
@@ -198,7 +211,7 @@ fn looked_at(home: &Project, id: &str) -> Result<Reviewed, Failure> {
     Ok(reviewed)
 }
 
-/// The result in the format that was asked for, written to `--output` if there is one.
+/// The result in every format that was asked for: files are written, and what is for standard output is returned.
 fn drawn(
     home: &Project,
     id: &str,
@@ -223,18 +236,24 @@ fn drawn(
     let failed = |error: std::io::Error| {
         Failure::new(30, "environment", format!("the result was not written: {error}"), "")
     };
-    let look = if args.output.is_some() { Look::PLAIN } else { Look::for_stdout() };
-    let mut text = Vec::new();
-    write(wish.format, &sheet, &mut text, look).map_err(failed)?;
-    let output = match &args.output {
-        Some(path) => {
-            let path = home.env.cwd.join(path);
-            files::write_atomic(&path, &text)?;
-            tell!("Review: {}", safe_line(&path.display().to_string()));
-            CommandOutput::done()
+    let again = format!("archeflow review --run {id}");
+    let mut output = CommandOutput::done();
+    for document in &wish.documents {
+        let look = if document.output.is_some() { Look::PLAIN } else { Look::for_stdout() };
+        let mut text = Vec::new();
+        write(document.format, &sheet, &mut text, look).map_err(failed)?;
+        match &document.output {
+            Some(path) => {
+                let path = home.env.cwd.join(path);
+                to_file(&path, &text, &again)?;
+                tell!("Review: {}", safe_line(&path.display().to_string()));
+            }
+            None => {
+                let text = String::from_utf8_lossy(&text).into_owned();
+                output = CommandOutput::text(text).recorded(again.clone());
+            }
         }
-        None => CommandOutput::text(String::from_utf8_lossy(&text).into_owned()),
-    };
+    }
     if let (Some(path), Some(reason)) = (&args.write_baseline, &args.reason) {
         let path = home.env.cwd.join(path);
         let counted = reviewed.findings.iter().filter(|found| found.counts());

@@ -6,8 +6,8 @@ use archeflow_host::open::{self, RunRequest};
 use archeflow_host::probe::DefaultAgent;
 
 use crate::args::RunArgs;
-use crate::commands::open_project;
 use crate::commands::session::{attended, drive};
+use crate::commands::{naming, open_project};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::safe_line;
@@ -22,6 +22,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<CommandOutput, Failure> {
     notice_dirty(&project);
     let settings = project.settings(&flags, args.session.place.config.as_deref())?;
     let auto_merge = args.session.auto_merge || settings.auto_merge();
+    for note in project.git_notes(&settings)? {
+        tell!("note: {}", safe_line(&note));
+    }
     notice_agent(&project, &settings.policy().agents);
     for place in project.elsewhere(&settings.policy().agents, &settings) {
         tell!("note: a model is asked at {}", safe_line(&place));
@@ -47,7 +50,7 @@ fn reenter(
     let phase = Phase::parse(phase).ok_or_else(|| {
         Failure::usage(format!("'{phase}' is no phase to start from"), "Known: plan, do, check, act")
     })?;
-    let id = args.run.clone().unwrap_or_default();
+    let id = naming::named(&project, args.run.as_deref().unwrap_or_default())?;
     let file = args.session.place.config.as_deref();
     let auto_merge = args.session.auto_merge || project.settings(flags, file)?.auto_merge();
     let entry = project.reenter(&id, phase, args.task.as_deref(), flags, file)?;
@@ -92,9 +95,6 @@ fn notice_dirty(project: &open::Project) {
             );
         }
     }
-    if !project.repo.identity().configured {
-        tell!("note: git has no user.name and user.email here; commits will be by archeflow");
-    }
 }
 
 /// `archetype=spec`, as often as it was given.
@@ -124,8 +124,11 @@ fn flags(args: &RunArgs) -> Result<Flags, Failure> {
         agent_for,
         test_command: args.test_command.clone(),
         no_tests: args.no_tests.then_some(true),
+        setup_command: args.setup_command.clone(),
+        allow_red_base: args.allow_red_base.then_some(true),
         auto_merge: args.session.auto_merge.then_some(true),
         budget: args.budget.clone(),
+        extra_cycles: args.extra_cycles.clone(),
         ..Flags::default()
     })
 }

@@ -1,11 +1,14 @@
 //! Driving a run to its end in front of a person or a script, the same way for every command that does.
 
 use std::io::IsTerminal;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use archeflow_core::event::{Report, RunResumed};
+use archeflow_core::model::{Outcome, RunStatus};
+use archeflow_core::run::Run;
 use archeflow_host::control::{self, Server};
 use archeflow_host::drive::{DriveEnd, Driver, RunObserver};
 use archeflow_host::executors::Message;
@@ -55,11 +58,27 @@ pub(crate) fn drive(
         }
         DriveEnd::Signal(signal) => (stopped(&run_id, *signal), None, Some(*signal)),
     };
+    if let Some(refused) = revert_refused(&root, &run_id, &driver.run) {
+        return Err(refused);
+    }
     let output = match session.place.json {
-        true => CommandOutput::json(summary::json(&root, &run_id, &driver.run, outcome, code, signal)),
+        true => CommandOutput::json(summary::json(&root, &run_id, &driver.run, outcome, code, signal))
+            .recorded(format!("archeflow show {run_id}")),
         false => CommandOutput::done(),
     };
     Ok(output.with_code(code))
+}
+
+/// The run is merged as before, but what was asked for did not happen.
+fn revert_refused(root: &Path, run_id: &str, run: &Run) -> Option<Failure> {
+    let complete = run.complete.as_ref()?;
+    let reason = complete.revert_refused?;
+    let detail = complete.detail.clone();
+    let code = Outcome { status: RunStatus::Stopped, reason, detail: detail.clone() }.exit_code();
+    let hint = format!("It is merged as before. Try again: archeflow revert {run_id}");
+    let mut failure = Failure::new(code, reason.name(), detail, hint);
+    failure.run = Some(summary::json(root, run_id, run, Some(&complete.outcome()), code, None));
+    Some(failure)
 }
 
 /// The same without printing the end, which the caller does.

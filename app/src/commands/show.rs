@@ -1,12 +1,13 @@
 //! `archeflow show`: a run from beginning to end, from its log alone.
 
 use archeflow_core::projections::handoff;
+use archeflow_core::rules::run_names::RunUse;
 use archeflow_core::run::Run;
 use archeflow_host::drive::RunObserver;
 use archeflow_host::log;
 
 use crate::args::ShowArgs;
-use crate::commands::{list, open_project, why};
+use crate::commands::{list, naming, open_project, why};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::line::Lines;
@@ -15,7 +16,8 @@ use crate::render::text::safe_line;
 
 pub(crate) fn run(args: &ShowArgs) -> Result<CommandOutput, Failure> {
     let project = open_project(&args.place, None, false)?;
-    let text = list::text(&project, &args.id)?;
+    let id = naming::run_id(&project, args.id.as_deref(), RunUse::Show)?;
+    let text = list::text(&project, &id)?;
     if args.place.json {
         let events: Vec<serde_json::Value> = text
             .iter()
@@ -27,23 +29,23 @@ pub(crate) fn run(args: &ShowArgs) -> Result<CommandOutput, Failure> {
                 })
             })
             .collect();
-        return Ok(CommandOutput::json(serde_json::json!({ "run_id": args.id, "events": events })));
+        return Ok(CommandOutput::json(serde_json::json!({ "run_id": id, "events": events })));
     }
     let entries = log::entries(&text)?;
     if args.why {
         return Ok(CommandOutput::text(match &args.what {
-            Some(what) => why::explain(&args.id, &entries, what)?,
+            Some(what) => why::explain(&id, &entries, what)?,
             None => why::list(&entries),
         }));
     }
-    let mut observer = Lines::replay(&args.id);
+    let mut observer = Lines::replay(&id);
     let mut run = Run::default();
     for entry in &entries {
         run.apply(entry);
         observer.wrote(&run, entry);
     }
     let mut out = String::new();
-    if let Some(page) = handoff::page(&args.id, &run, &entries) {
+    if let Some(page) = handoff::page(&id, &run, &entries) {
         put!(out);
         for line in page.lines() {
             let indent = line.len() - line.trim_start_matches(' ').len();
@@ -51,7 +53,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<CommandOutput, Failure> {
         }
     }
     if let Some(outcome) = &run.outcome {
-        summary::print(&args.id, &run, outcome, run.last.saturating_sub(run.began));
+        summary::print(&id, &run, outcome, run.last.saturating_sub(run.began));
     }
     Ok(CommandOutput::text(out))
 }

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use archeflow_core::rules::run_names::RunUse;
 use archeflow_host::control::{self, Request, client};
 use archeflow_host::open::Project;
 use archeflow_host::store::journal::Journal;
@@ -11,7 +12,7 @@ use archeflow_host::world::World;
 use serde_json::Value;
 
 use crate::args::SteerArgs;
-use crate::commands::{list, open_project};
+use crate::commands::{list, naming, open_project};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::summary;
@@ -22,28 +23,29 @@ const LOOK: Duration = Duration::from_millis(50);
 
 pub(crate) fn pause(args: &SteerArgs) -> Result<CommandOutput, Failure> {
     let project = open_project(&args.place, None, false)?;
-    send(&project, &args.id, &Request::Pause)?;
+    let id = &naming::run_id(&project, args.id.as_deref(), RunUse::Pause)?;
+    send(&project, id, &Request::Pause)?;
     let said = format!(
-        "{id} is paused: running agents finish, nothing new starts. Resume it: archeflow resume {id}",
-        id = args.id
+        "{id} is paused: running agents finish, nothing new starts. Resume it: archeflow resume {id}"
     );
-    done(&project, &args.id, Came::Paused, &said, args.place.json)
+    done(&project, id, Came::Paused, &said, args.place.json)
 }
 
 /// Comes back when the process has let go of the run, so that the next command can take it over.
 pub(crate) fn stop(args: &SteerArgs) -> Result<CommandOutput, Failure> {
     let project = open_project(&args.place, None, false)?;
-    send(&project, &args.id, &Request::Stop)?;
+    let id = &naming::run_id(&project, args.id.as_deref(), RunUse::Stop)?;
+    send(&project, id, &Request::Stop)?;
     let (events, begun) = (project.places.events(), Instant::now());
-    while Journal::driver(&events, &args.id).is_some() {
+    while Journal::driver(&events, id).is_some() {
         if begun.elapsed() > STOPPING {
-            let said = format!("{} is being stopped; its agents have not ended yet", args.id);
-            return done(&project, &args.id, Came::Stopping, &said, args.place.json);
+            let said = format!("{id} is being stopped; its agents have not ended yet");
+            return done(&project, id, Came::Stopping, &said, args.place.json);
         }
         std::thread::sleep(LOOK);
     }
-    let said = format!("{id} is stopped, its work is saved. Resume it: archeflow resume {id}", id = args.id);
-    done(&project, &args.id, Came::Stopped, &said, args.place.json)
+    let said = format!("{id} is stopped, its work is saved. Resume it: archeflow resume {id}");
+    done(&project, id, Came::Stopped, &said, args.place.json)
 }
 
 /// Whether the run is driven by a living process.

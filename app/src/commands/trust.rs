@@ -10,7 +10,7 @@ use archeflow_host::proc;
 use archeflow_host::store::memory::MemoryStore;
 
 use crate::args::TrustArgs;
-use crate::commands::open_project;
+use crate::commands::{naming, open_project};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::safe;
@@ -20,8 +20,8 @@ pub(crate) fn run(args: &TrustArgs) -> Result<CommandOutput, Failure> {
         only_from_outside("approve or revoke anything")?;
     }
     let project = open_project(&args.place, None, args.run.is_none())?;
-    if let Some(id) = &args.run {
-        return adopt(args, &project, id);
+    if let Some(name) = &args.run {
+        return adopt(args, &project, &naming::named(&project, name)?);
     }
     let mut trust = Trust::open(&project.state).map_err(open::Error::from)?;
     if args.revoke {

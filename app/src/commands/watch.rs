@@ -6,16 +6,17 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use archeflow_core::model::Outcome;
+use archeflow_core::rules::run_names::{Meaning, RunUse, resolve};
 use archeflow_core::run::Run;
 use archeflow_host::drive::RunObserver;
 use archeflow_host::open::Project;
 use archeflow_host::sprint::reading;
 use archeflow_host::store::follow::Follower;
-use archeflow_host::store::{index, journal::Journal};
+use archeflow_host::store::journal::Journal;
 use archeflow_host::{log, proc};
 
 use crate::args::{AnswerArgs, Session, WatchArgs};
-use crate::commands::{known, list, open_project, process_env, sprint, steer};
+use crate::commands::{known, naming, open_project, process_env, sprint, steer};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::line::Lines;
@@ -40,10 +41,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<CommandOutput, Failure> {
         );
     }
     let project = open_project(&args.place, None, false)?;
-    let id = match &args.id {
-        Some(id) => list::known(&project, id).map(|_| id.clone())?,
-        None => newest(&project)?,
-    };
+    let id = naming::run_id(&project, args.id.as_deref(), RunUse::Watch)?;
     if args.place.json || !terminal::is_there() {
         return follow(&project, &id, args.place.json);
     }
@@ -51,7 +49,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<CommandOutput, Failure> {
         Left::Answer(text) => {
             let session =
                 Session { auto_merge: false, unattended: false, tui: true, place: args.place.clone() };
-            known::answer(&AnswerArgs { id, text, session })
+            known::answer(&AnswerArgs { id: Some(id), text, session })
         }
         Left::Signal(signal) => {
             Ok(CommandOutput::done().with_code(u8::try_from(128 + signal).unwrap_or(130)))
@@ -67,7 +65,7 @@ fn sprint(args: &WatchArgs) -> Result<Option<sprint::QueueFolder>, Failure> {
     let place = sprint::QueueFolder::at(&args.place.repo.as_ref().map_or(cwd.clone(), |repo| cwd.join(repo)));
     let known = reading::sprint_ids(&place);
     let meant = match &args.id {
-        Some(id) => known.contains(id),
+        Some(name) => known.contains(name) || fits_a_sprint_only(args, name, &known),
         None => {
             let driven = |id: &String| Journal::driver(&place.folder(), id).is_some();
             known.iter().any(driven) || !known.is_empty() && open_project(&args.place, None, false).is_err()
@@ -76,18 +74,11 @@ fn sprint(args: &WatchArgs) -> Result<Option<sprint::QueueFolder>, Failure> {
     Ok(meant.then_some(place))
 }
 
-/// The newest run that a process drives, else the newest of all.
-fn newest(project: &Project) -> Result<String, Failure> {
-    let events = project.places.events();
-    let runs = index::read(&events)?.runs;
-    let driven = runs
-        .iter()
-        .rev()
-        .find(|run| run.status == "running" && Journal::driver(&events, &run.run_id).is_some());
-    let chosen = driven.or(runs.last()).map(|run| run.run_id.clone());
-    chosen.ok_or_else(|| {
-        Failure::usage("there is no run in this repository to watch", "Start one: archeflow run \"<task>\"")
-    })
+/// A short name means a run where it can, else a sprint.
+fn fits_a_sprint_only(args: &WatchArgs, name: &str, sprints: &[String]) -> bool {
+    let runs = open_project(&args.place, None, false).and_then(|project| naming::runs(&project));
+    let is_no_run = matches!(resolve(name, &runs.unwrap_or_default()), Meaning::None(_));
+    is_no_run && !matches!(resolve(name, &naming::bare(sprints)), Meaning::None(_))
 }
 
 pub(crate) fn look(project: &Project, id: &str) -> Result<Left, Failure> {

@@ -1,9 +1,10 @@
 //! `archeflow show <id> --why`: every decision, or one of them in full (AF-196).
 
-use archeflow_core::event::{Entry, Verb};
+use archeflow_core::event::{CycleBoundary, DecisionRecord, Entry, Tracked, Verb};
 use archeflow_core::projections::replay::decision::{self, ExplainedDecision};
 use archeflow_core::projections::replay::{rulebook, timeline};
 use archeflow_core::projections::view;
+use archeflow_core::rules::identity::FindingClaim;
 use archeflow_host::clock;
 
 use crate::commands::replay::two_places;
@@ -25,6 +26,9 @@ pub(crate) fn list(entries: &[Entry]) -> String {
                 safe_line(&why.input),
                 safe_line(&why.decision)
             );
+        }
+        if let Some(record) = entry.event.body::<DecisionRecord>() {
+            put!(out, "      instead of: {}", safe_line(&record.alternatives.join("; ")));
         }
     }
     out
@@ -98,12 +102,58 @@ fn print(out: &mut String, decision: &ExplainedDecision, entries: &[Entry]) {
     };
     line("decided", &decision.decision);
     line("concerns", &decision.who);
+    line("instead of", &decision.alternatives.join("; "));
+    line("because", &decision.rationale);
     line("looked at", &decision.input);
     line("confidence", &decision.confidence.map(two_places).unwrap_or_default());
     line("the rule", rule.map_or("", |rule| rule.says));
     line("written in", &rule.map(|rule| format!("{} ({})", rule.path(), rule.number)).unwrap_or_default());
     line("follows", &causes(decision, entries));
     line("led to", &effects(decision, entries));
+    for (finding, remarks) in findings(decision, entries) {
+        line("finding", &finding);
+        remarks.iter().for_each(|remark| line("", remark));
+    }
+}
+
+/// The findings that a cycle left open, each with what other reviewers wrote about it and why it is the one of the cycle
+/// before.
+fn findings(decision: &ExplainedDecision, entries: &[Entry]) -> Vec<(String, Vec<String>)> {
+    let ends: Vec<(u64, &CycleBoundary)> =
+        entries.iter().filter_map(|entry| Some((entry.seq, entry.event.body::<CycleBoundary>()?))).collect();
+    let Some(at) = ends.iter().position(|(seq, _)| is_decided_by(decision, *seq, entries)) else {
+        return Vec::new();
+    };
+    let before = at.checked_sub(1).and_then(|at| ends.get(at)).map_or(&[][..], |(_, end)| &end.open);
+    let open = ends.get(at).map_or(&[][..], |(_, end)| &end.open);
+    open.iter().map(|found| (found.id.clone(), remarks(found, before))).collect()
+}
+
+/// The end of a cycle stands right behind the decision, with the record of the alternatives between them.
+fn is_decided_by(decision: &ExplainedDecision, boundary: u64, entries: &[Entry]) -> bool {
+    if boundary == decision.seq {
+        return true;
+    }
+    let between = entries.iter().filter(|entry| entry.seq > decision.seq && entry.seq < boundary);
+    boundary > decision.seq && between.into_iter().all(|entry| entry.event.body::<DecisionRecord>().is_some())
+}
+
+fn remarks(found: &Tracked, before: &[Tracked]) -> Vec<String> {
+    let mut remarks: Vec<String> = found
+        .also
+        .iter()
+        .map(|remark| format!("{} writes about it: {}", view::capital(&remark.source), remark.description))
+        .collect();
+    if found.cycles_open > 1 {
+        let claim = FindingClaim::of_tracked(found);
+        let compared = before.iter().map(|known| (known, claim.compare(&FindingClaim::of_tracked(known))));
+        let nearest =
+            compared.filter(|(_, likeness)| likeness.is_same()).max_by_key(|(_, likeness)| likeness.points);
+        if let Some((known, likeness)) = nearest {
+            remarks.push(format!("the same as {} of the cycle before: {likeness}", known.id));
+        }
+    }
+    remarks
 }
 
 fn named(entry: &Entry) -> String {

@@ -2,6 +2,7 @@
 
 use archeflow_core::model::{Outcome, RunStatus};
 use archeflow_core::projections::view;
+use archeflow_core::projections::view::preflight::failing_command;
 use archeflow_core::rules::players;
 use archeflow_core::run::Run;
 use archeflow_host::clock;
@@ -28,9 +29,20 @@ pub(crate) fn print(run_id: &str, run: &Run, outcome: &Outcome, took_ms: u64) {
     let fill = "━".repeat(width().min(100).saturating_sub(title.chars().count()).max(3));
     tell!("\n{}", paint.bold(&format!("{title}{fill}")));
     tell!("Artifacts: .archeflow/artifacts/{}/", run_id);
-    tell!("Report:    .archeflow/events/{}.jsonl", run_id);
+    tell!("Journal:   .archeflow/events/{}.jsonl", run_id);
+    tell!("Report:    archeflow report {}", run_id);
     if let (Some(request), Some(_), None) = (&run.request, &run.work, &run.review) {
         tell!("Branch:    {}", safe_line(&request.branch));
+    }
+    if let Some(failing) = failing_command(run) {
+        tell!("\nFails: {}", safe_line(failing.command));
+        failing.lines.iter().for_each(|line| tell!("  {}", safe_line(line)));
+        if !failing.log.is_empty() {
+            tell!("  Log: .archeflow/artifacts/{run_id}/{}", safe_line(failing.log));
+        }
+        if !failing.remedy.is_empty() {
+            tell!("{}", failing.remedy);
+        }
     }
     let unresolved = run.complete.as_ref().map(|complete| complete.unresolved.as_slice()).unwrap_or_default();
     if !unresolved.is_empty() {
@@ -51,6 +63,9 @@ pub(crate) fn print(run_id: &str, run: &Run, outcome: &Outcome, took_ms: u64) {
         tell!("\nReviewed by the model that wrote it: {}", safe_line(&same.join(", ")));
     }
     if let Some(line) = parked(run) {
+        tell!("\n{}", paint.tone(view::Tone::Caution, &line));
+    }
+    if let Some(line) = reverted(run) {
         tell!("\n{}", paint.tone(view::Tone::Caution, &line));
     }
     let costs = costs::table(run);
@@ -89,6 +104,12 @@ pub(crate) fn print(run_id: &str, run: &Run, outcome: &Outcome, took_ms: u64) {
 pub(crate) fn parked(run: &Run) -> Option<String> {
     let reopens_at = run.complete.as_ref()?.reopens_at?;
     Some(format!("Parked:    its account serves again at {}", when(reopens_at)))
+}
+
+/// When the landing was taken back, and by which commit.
+pub(crate) fn reverted(run: &Run) -> Option<String> {
+    let commit = run.landing.reverted.as_ref()?;
+    Some(format!("Reverted:  {} by {commit}", when(run.landing.reverted_at)))
 }
 
 /// `2026-04-08 14:30:00 UTC (in 2h 10m)`.
@@ -148,6 +169,8 @@ pub(crate) fn json(
         "reopens_at": run.complete.as_ref().and_then(|complete| complete.reopens_at).map(clock::written),
         "same_model_reviews": judged_by_author(run),
         "merged_oid": run.complete.as_ref().and_then(|complete| complete.merged_oid.clone()),
+        "reverted_oid": run.landing.reverted.clone(),
+        "reverted_at": run.landing.reverted.as_ref().map(|_| clock::written(run.landing.reverted_at)),
         "artifacts": root.join(format!(".archeflow/artifacts/{run_id}")).to_string_lossy(),
         "events": root.join(format!(".archeflow/events/{run_id}.jsonl")).to_string_lossy(),
         "cost_usd": run.spent,

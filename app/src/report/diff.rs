@@ -2,6 +2,7 @@
 //! content can't pass for a header.
 
 use archeflow_core::model::counted;
+use archeflow_core::text::{quote_path, unquote_path};
 
 /// How much of a diff a report shows.
 const FILES: usize = 300;
@@ -133,10 +134,8 @@ impl Diff {
 impl FileDiff {
     fn header(&mut self, line: &str) {
         let side = |rest: &str| {
-            let rest = rest.trim_end_matches('\t');
-            let quoted = rest.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-            let name = quoted.unwrap_or(rest);
-            name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).map(str::to_owned)
+            let name = unquote_path(rest.trim_end_matches('\t'))?;
+            name.strip_prefix(b"a/").or_else(|| name.strip_prefix(b"b/")).map(quote_path)
         };
         if let Some(rest) = line.strip_prefix("+++ ") {
             self.path = side(rest).unwrap_or_else(|| std::mem::take(&mut self.path));

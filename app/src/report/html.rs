@@ -258,6 +258,12 @@ fn one_life(life: &Life, from: usize) -> Markup {
                     code { (short_line(&life.place(), 120)) } " "
                     (short_line(&life.category, 40)) " · " (short_line(&life.source.join(", "), 80))
                 }
+                @for remark in life.also.iter().take(most::REMARKS) {
+                    p.t {
+                        (short_line(&capital(&remark.source), 40)) ": "
+                        (short_line(&remark.description, most::SENTENCE))
+                    }
+                }
                 @if !life.fix.is_empty() { p.fix.t { (short_line(&life.fix, most::SENTENCE)) } }
             }
             @for (n, state) in life.states.iter().enumerate().skip(from) {
@@ -432,6 +438,11 @@ fn decision(choice: &StoryDecision) -> Markup {
                 p.t { (short_line(&choice.why.decision, most::SENTENCE)) }
                 p.because.t {
                     (short_line(&choice.why.who, 40)) ": " (short_line(&choice.why.input, most::SENTENCE))
+                }
+                @if !choice.alternatives.is_empty() {
+                    p.because.t {
+                        "instead of: " (short_line(&choice.alternatives.join("; "), most::SENTENCE))
+                    }
                 }
             }
         }

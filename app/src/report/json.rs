@@ -34,7 +34,7 @@ pub(crate) fn draw(story: &Story, diff: &Diff) -> Value {
         "cycles": story.cycles.iter().map(cycle).collect::<Vec<_>>(),
         "findings": story.lives.iter().map(|life| json!({
             "id": life.id, "file": life.file, "line": life.line, "category": life.category, "severity": life.severity,
-            "source": life.source, "description": life.description, "fix": life.fix,
+            "source": life.source, "description": life.description, "also": life.also, "fix": life.fix,
             "states": life.states.iter().map(|state| state.name()).collect::<Vec<_>>(), "open": life.is_open(),
             "regression_of": life.regression_of,
         })).collect::<Vec<_>>(),
@@ -47,7 +47,7 @@ pub(crate) fn draw(story: &Story, diff: &Diff) -> Value {
         "decisions": story.decisions.iter().map(|choice| json!({
             "seq": choice.seq, "cycle": choice.cycle, "phase": choice.phase, "rule": choice.why.rule,
             "who": choice.why.who, "input": choice.why.input, "decision": choice.why.decision,
-            "confidence": choice.confidence,
+            "confidence": choice.confidence, "alternatives": choice.alternatives, "rationale": choice.rationale,
         })).collect::<Vec<_>>(),
         "corrections": story.corrections.iter().map(|seen| json!({
             "seq": seen.seq, "cycle": seen.cycle, "archetype": seen.archetype, "shadow": seen.shadow,

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use archeflow_core::feedback;
 use archeflow_core::model::Phase;
-use archeflow_core::projections::story::{CycleStory, State, Story};
+use archeflow_core::projections::story::{CycleStory, Life, State, Story};
 use archeflow_core::projections::view::{self, capital};
 
 use super::{Report, graph, most, words};
@@ -178,6 +178,15 @@ fn lives(out: &mut String, story: &Story) {
     }
 }
 
+/// What other reviewers wrote about the same finding.
+fn also(life: &Life) -> String {
+    let remarks = life.also.iter().take(most::REMARKS).map(|remark| {
+        let source = markdown(&capital(&remark.source), 40);
+        format!("<br>{source}: {}", markdown(&remark.description, most::SENTENCE))
+    });
+    remarks.collect()
+}
+
 fn dots(out: &mut String, story: &Story) {
     let cycles = story.lives.first().map_or(0, |life| life.states.len());
     let from = cycles.saturating_sub(most::CYCLES_DOTTED);
@@ -191,8 +200,13 @@ fn dots(out: &mut String, story: &Story) {
         life.states.iter().skip(from).for_each(|state| out.push_str(&format!(" {} |", dot(*state))));
         let again =
             life.regression_of.as_ref().map(|run| format!(" (resolved before in {})", markdown(run, 80)));
-        let _ =
-            writeln!(out, " {}{} |", markdown(&life.description, most::SENTENCE), again.unwrap_or_default());
+        let _ = writeln!(
+            out,
+            " {}{}{} |",
+            markdown(&life.description, most::SENTENCE),
+            also(life),
+            again.unwrap_or_default()
+        );
     }
     if story.lives.len() > most::FINDINGS {
         let _ = writeln!(out, "\n… and {} more.", story.lives.len() - most::FINDINGS);
@@ -288,20 +302,21 @@ fn questions(out: &mut String, story: &Story) {
 }
 
 fn decisions(out: &mut String, story: &Story) {
-    out.push_str("\n## Decisions\n\n| # | Rule | Who | Looked at | Decided |\n|--:|---|---|---|---|\n");
+    out.push_str("\n## Decisions\n\n| # | Rule | Who | Looked at | Decided | Instead of |\n|--:|---|---|---|---|---|\n");
     let (first, left_out, last) = split(&story.decisions, most::DECISIONS);
     for (n, choice) in first.iter().chain(last).enumerate() {
         if n == first.len() && left_out > 0 {
-            let _ = writeln!(out, "| … | | | {left_out} left out | |");
+            let _ = writeln!(out, "| … | | | {left_out} left out | | |");
         }
         let _ = writeln!(
             out,
-            "| {} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} | {} |",
             choice.seq,
             markdown(&choice.why.rule, 20),
             markdown(&choice.why.who, 40),
             markdown(&choice.why.input, most::SENTENCE),
-            markdown(&choice.why.decision, most::SENTENCE)
+            markdown(&choice.why.decision, most::SENTENCE),
+            markdown(&choice.alternatives.join("; "), most::SENTENCE)
         );
     }
 }

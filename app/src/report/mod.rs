@@ -38,6 +38,8 @@ pub(crate) mod most {
     pub(crate) const CYCLES_PLOTTED: usize = 40;
     pub(crate) const CYCLES_DOTTED: usize = 16;
     pub(crate) const FINDINGS: usize = 200;
+    /// Of other reviewers, for each finding.
+    pub(crate) const REMARKS: usize = 5;
     pub(crate) const DECISIONS: usize = 400;
     pub(crate) const OTHERS: usize = 100;
     pub(crate) const ARTIFACTS: usize = 300;

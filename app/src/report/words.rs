@@ -82,7 +82,7 @@ pub(super) fn facts(story: &Story, written: fn(u64) -> String) -> Vec<Fact> {
     }
     facts.push(match &overview.landed {
         Some(landed) => {
-            let back = landed.reverted.as_ref().map(|by| format!("taken back by {}", short(by)));
+            let back = landed.reverted.as_ref().map(|by| format!("reverted by {}", short(by)));
             fact("Landed", short(&landed.commit), back.unwrap_or_else(|| format!("on {}", overview.target)))
         }
         None => fact("For", overview.target.clone(), "not landed".to_owned()),

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use archeflow_core::event::{Artifact, Player, Tokens, Unfounded};
 use archeflow_core::model::{
-    Money, Outcome, Reason, ReproductionResult, ReviewPart, RunStatus, Severity, Subject, SubjectKind,
-    Verdict,
+    Money, Outcome, Reason, Remark, ReproductionResult, ReviewPart, RunStatus, Severity, Subject,
+    SubjectKind, Verdict,
 };
 use archeflow_core::strategies::review::{
-    Frame, KnownFinding, Listed, Remark, Reviewed, Reviewer, Since, Standing, Tried,
+    Frame, KnownFinding, Listed, Reviewed, Reviewer, Since, Standing, Tried,
 };
 use serde_json::Value;
 
@@ -630,7 +630,7 @@ fn r14_prose_and_fences_hold_whatever_is_in_them() {
         ("@a #1 GH-2", "@&#8203;a \\#&#8203;1 GH-&#8203;2"),
         ("http://x www.y", "http:&#8203;//x www.&#8203;y"),
         ("std::io a:b", "std::io a:b"),
-        ("<b> & `c` *d* [e](f) ![g]", "&lt;b&gt; &amp; \\`c\\` \\*d\\* \\[e\\](f) \\!\\[g\\]"),
+        ("<b> & `c` *d* [e](f) ![g]", "&lt;b&gt; &amp; `c` \\*d\\* \\[e\\](f) \\!\\[g\\]"),
     ] {
         assert_eq!(markdown_comment(text, 400), inert);
     }

@@ -205,7 +205,7 @@ END
 
 == sage ==
 say <<END
-VERDICT: REJECTED
+VERDICT: APPROVED
 FINDINGS: 1
 
 | Location | Severity | Category | Description | Fix | Evidence |

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::user::{PROGRAM, TestUser, printed};
 
-const FILE: &str = "docs/context/current_cycle.md";
+pub(crate) const FILE: &str = "docs/context/current_cycle.md";
 
 /// Plays the next of its seat's turns; the last one again and again. Keeps what it was told.
 const AGENT: &str = r#"
@@ -21,7 +21,7 @@ sh -e "$seat/$turn" || exit $?
 if [ "$(ls "$seat" | wc -l)" -gt 1 ]; then rm "$seat/$turn"; fi
 "#;
 
-struct World {
+pub(crate) struct World {
     user: TestUser,
 }
 
@@ -34,22 +34,22 @@ impl Deref for World {
 }
 
 impl World {
-    fn new() -> World {
+    pub(crate) fn new() -> World {
         let world = World { user: TestUser::new() };
         world.open_base();
         world.write("agent.sh", AGENT);
-        world.repository(&world.root(), &[("price.txt", "1\n")]);
+        world.own_repository(&world.root(), &[("price.txt", "1\n")]);
         world.turns("planner", &[plan("PLAN_CREATED", "low")]);
         world.turns("actor", &[done("echo 2 > price.txt")]);
         world.turns("judge", &[says("Judge", "PASS", "Human", "")]);
         world
     }
 
-    fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         self.base().join("till")
     }
 
-    fn turns(&self, seat: &str, scripts: &[String]) {
+    pub(crate) fn turns(&self, seat: &str, scripts: &[String]) {
         let folder = self.base().join("turns").join(seat);
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
@@ -59,52 +59,52 @@ impl World {
     }
 
     /// What a seat was told, the first time, the second time, and so on.
-    fn told(&self, seat: &str, time: usize) -> String {
+    pub(crate) fn told(&self, seat: &str, time: usize) -> String {
         let path = self.base().join("turns").join(format!("{seat}.told")).join(time.to_string());
         fs::read_to_string(path).unwrap_or_default()
     }
 
-    fn command(&self, program: &str) -> Command {
+    pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = self.user.command(program);
         command.env("ARCHEFLOW_SHADOWS", "off").current_dir(self.root());
         command
     }
 
-    fn shell(&self, script: &str) -> String {
+    pub(crate) fn shell(&self, script: &str) -> String {
         let output = self.command("sh").args(["-ec", script]).output().unwrap();
         assert!(output.status.success(), "{script}: {}", printed(&output));
         String::from_utf8(output.stdout).unwrap()
     }
 
-    fn starting(&self, more: &[&str]) -> Command {
+    pub(crate) fn starting(&self, more: &[&str]) -> Command {
         let mut command = self.command(PROGRAM);
         command.args(["loop", "start", "Show the prices with tax", "--project", "till", "--json"]);
         command.args(["--agent", &self.agent(), "--test-command", "test ! -e red"]).args(more);
         command
     }
 
-    fn agent(&self) -> String {
+    pub(crate) fn agent(&self) -> String {
         format!("cmd:sh {}/agent.sh {}/turns", self.base().display(), self.base().display())
     }
 
-    fn start(&self, more: &[&str]) -> Seen {
+    pub(crate) fn start(&self, more: &[&str]) -> Seen {
         seen(&self.starting(more).output().unwrap())
     }
 
-    fn say(&self, arguments: &[&str]) -> Seen {
+    pub(crate) fn say(&self, arguments: &[&str]) -> Seen {
         let mut command = self.command(PROGRAM);
         seen(&command.arg("loop").args(arguments).arg("--json").output().unwrap())
     }
 
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         fs::read_to_string(self.root().join(FILE)).unwrap()
     }
 
-    fn write_cycle(&self, text: &str) {
+    pub(crate) fn write_cycle(&self, text: &str) {
         fs::write(self.root().join(FILE), text).unwrap();
     }
 
-    fn archives(&self) -> Vec<String> {
+    pub(crate) fn archives(&self) -> Vec<String> {
         let listed = fs::read_dir(self.root().join("docs/context/archive"));
         let mut names: Vec<String> = listed
             .map(|listed| listed.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect())
@@ -113,61 +113,61 @@ impl World {
         names.into_iter().map(|name| name.split_once("_cycle-").unwrap().1.to_owned()).collect()
     }
 
-    fn price(&self) -> String {
+    pub(crate) fn price(&self) -> String {
         self.shell("git show main:price.txt").trim().to_owned()
     }
 }
 
 /// What the program said at the end.
 #[derive(Debug)]
-struct Seen {
+pub(crate) struct Seen {
     code: Option<i32>,
-    object: Value,
+    pub(crate) object: Value,
     told: String,
 }
 
 impl Seen {
-    fn state(&self) -> &str {
+    pub(crate) fn state(&self) -> &str {
         self.object["state"].as_str().unwrap_or("none")
     }
 
     #[track_caller]
-    fn is(&self, state: &str, code: i32) -> &Seen {
+    pub(crate) fn is(&self, state: &str, code: i32) -> &Seen {
         assert_eq!((self.state(), self.code), (state, Some(code)), "{}\n{:#}", self.told, self.object);
         self
     }
 
     #[track_caller]
-    fn tells(&self, text: &str) -> &Seen {
+    pub(crate) fn tells(&self, text: &str) -> &Seen {
         let all = format!("{}{:#}", self.told, self.object);
         assert!(all.contains(text), "no '{text}' in {all}");
         self
     }
 }
 
-fn seen(output: &Output) -> Seen {
+pub(crate) fn seen(output: &Output) -> Seen {
     let object = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
     Seen { code: output.status.code(), object, told: String::from_utf8_lossy(&output.stderr).into_owned() }
 }
 
-fn block(agent: &str, result: &str, next: &str) -> String {
+pub(crate) fn block(agent: &str, result: &str, next: &str) -> String {
     format!(
         "- Agent: {agent}\n- Result: {result}\n- Step Summary: {agent} says {result}\n- Next: {next}\n\n\
          Project=till | Agent={agent} | Step=1\n"
     )
 }
 
-fn says(agent: &str, result: &str, next: &str, before: &str) -> String {
+pub(crate) fn says(agent: &str, result: &str, next: &str, before: &str) -> String {
     format!("{before}\ncat <<'END'\n{}END\n", block(agent, result, next))
 }
 
-fn plan(result: &str, risk: &str) -> String {
+pub(crate) fn plan(result: &str, risk: &str) -> String {
     let block =
         block("Planner", result, "Actor").replace("\n\nProject", &format!("\n- Risk: {risk}\n\nProject"));
     format!("cat <<'END'\nChange `price.txt`.\n\n{block}END\n")
 }
 
-fn done(work: &str) -> String {
+pub(crate) fn done(work: &str) -> String {
     says("Actor", "SUCCESS", "Judge", &format!("{work}\ngit add -A && git commit -q --allow-empty -m Work"))
 }
 
@@ -377,7 +377,11 @@ fn pj_45_a_red_battery_overrides_a_pass_and_a_credential_blocks() {
     let key = ["AK", "IAIOSFODNN7QRTWPKE"].concat();
     for (work, config, why) in [
         ("touch red", "", "tests fail"),
-        ("echo 2 > price.txt", "loop: {linter: 'echo bad style; exit 1'}\n", "tests pass, the linter fails"),
+        (
+            "echo 2 > price.txt",
+            "loop: {linter: 'grep -q 1 price.txt || { echo bad style; exit 1; }'}\n",
+            "tests pass, the linter fails",
+        ),
         ("echo 'key=KEY' > a.py", "", "security issue"),
     ] {
         let world = World::new();
@@ -404,7 +408,7 @@ fn s_05_a_linter_that_a_repository_brings_along_runs_only_with_permission() {
     {
         let world = World::new();
         world.shell(
-            "echo '{\"name\": \"x\", \"scripts\": {\"lint\": \"exit 1\"}}' > package.json; git add -A; git -c user.name=x -c user.email=x@x commit -qm lint",
+            "echo '{\"name\": \"x\", \"scripts\": {\"lint\": \"grep -q 1 price.txt\"}}' > package.json; git add -A; git -c user.name=x -c user.email=x@x commit -qm lint",
         );
         let asks = says("Planner", "CLARIFICATION_NEEDED", "Human", "");
         world.turns("planner", &[plan("PLAN_CREATED", "low"), asks]);

@@ -90,11 +90,21 @@ struct Merge {
 /// The merge this start of the program made, if it made one. One that was killed may be on its way to it (I1).
 fn fresh_merge(outcome: &Outcome) -> Option<Merge> {
     let intended = outcome.fresh("merge.intent").filter(|_| outcome.killed);
-    let merged = outcome.fresh("run.merged").or(intended)?;
+    let Some(merged) = outcome.fresh("run.merged").or(intended) else { return fresh_revert(outcome) };
     let word = |key: &str| merged[key].as_str().map(str::to_owned);
     let reverted = outcome.fresh("run.reverted").and_then(|reverted| reverted["commit"].as_str());
     let new = reverted.map(str::to_owned).or_else(|| word("commit")).or_else(|| word("new"))?;
     Some(Merge { target: word("base").or_else(|| word("ref"))?, old: word("old")?, new })
+}
+
+/// The same for a landing that a person takes back.
+fn fresh_revert(outcome: &Outcome) -> Option<Merge> {
+    let line = outcome.journal.iter().rfind(|line| line["type"] == "revert.intent")?;
+    let done = outcome.fresh("run.reverted").is_some() || outcome.killed;
+    let (intent, tested) = (&line["data"], &line["data"]["tested"]);
+    let word = |value: &Value| value.as_str().map(str::to_owned);
+    let (target, old, new) = (word(&intent["ref"])?, word(&tested["old"])?, word(&tested["new"])?);
+    done.then_some(Merge { target, old, new })
 }
 
 fn changed_paths(test: &Test, merge: &Merge) -> BTreeSet<String> {
@@ -163,7 +173,9 @@ pub(crate) fn honest(outcome: &Outcome) -> Vec<String> {
         return faults;
     }
     let Some(last) = outcome.journal.last() else { return faults };
-    let refused = matches!(outcome.code, 2 | 20 | 21 | 30 | 40) && outcome.json["status"] == "failed";
+    let unreverted = last["data"]["revert_refused"].as_str();
+    let refused = (matches!(outcome.code, 2 | 20 | 21 | 30 | 40) || unreverted.is_some())
+        && outcome.json["status"] == "failed";
     match last["type"].as_str().unwrap_or_default() {
         "run.complete" => {
             let data = &last["data"];
@@ -323,6 +335,19 @@ fn collect(value: &Value, named: &mut BTreeSet<String>) {
     }
 }
 
+/// U-10: the base was red, somebody accepted that, and no other test fails.
+fn failed_before(journal: &[Value], tested: &Value) -> bool {
+    let of = |kind: &'static str| {
+        journal.iter().filter(move |line| line["type"] == kind).map(|line| &line["data"])
+    };
+    let allowed = journal.first().is_some_and(|line| line["data"]["config"]["allow_red_base"] == true);
+    let answered = || of("question.answered").any(|answer| answer["text"] == "yes");
+    let before: Vec<&Value> =
+        of("preflight.done").filter_map(|done| done["tests"]["failing"].as_array()).flatten().collect();
+    let now = tested["failing"].as_array().map_or(&[][..], Vec::as_slice);
+    (allowed || answered()) && !now.is_empty() && now.iter().all(|name| before.contains(&name))
+}
+
 /// I8: what landed is what was tested, on what was there.
 pub(crate) fn landed(test: &Test, journal: &[Value]) -> Vec<String> {
     let mut faults = Vec::new();
@@ -343,8 +368,8 @@ pub(crate) fn landed(test: &Test, journal: &[Value]) -> Vec<String> {
                         data["commit"], data["tree"]
                     ));
                 }
-                let passed = tested
-                    .is_some_and(|tested| tested["tree"] == data["tree"] && tested["result"] == "passed");
+                let fine = |tested: &Value| tested["result"] == "passed" || failed_before(journal, tested);
+                let passed = tested.is_some_and(|tested| tested["tree"] == data["tree"] && fine(tested));
                 if has_command && !passed {
                     faults.push(format!("I8: landed {} but tested {tested:?}", data["tree"]));
                 }
@@ -352,6 +377,14 @@ pub(crate) fn landed(test: &Test, journal: &[Value]) -> Vec<String> {
                     test.try_git(["merge-base", "--is-ancestor", &word(data, "old"), &word(data, "commit")]);
                 if !kept.status.success() {
                     faults.push(format!("I8: {} is no ancestor of what landed", data["old"]));
+                }
+            }
+            "revert.intent" if data["tested"].is_object() => {
+                let revert = &data["tested"];
+                let passed = tested
+                    .is_some_and(|tested| tested["tree"] == revert["tree"] && tested["result"] == "passed");
+                if has_command && !passed {
+                    faults.push(format!("I8: reverted to {} but tested {tested:?}", revert["tree"]));
                 }
             }
             _ => {}

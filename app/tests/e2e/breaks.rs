@@ -140,3 +140,17 @@ fn af153_three_failures_break_hard_and_resume_tries_again() {
     assert!(broke.artifact("wiggum-break.md").contains("archeflow doctor"), "{broke}");
     test.run(&["resume", &broke.id]).ended("merged", "approved", 0);
 }
+
+#[test]
+fn j_09_a_converging_run_gets_the_extra_cycle_it_was_granted() {
+    let scenes = review("guardian cycle=1", "REJECTED", &[A, B, C])
+        + &review("guardian cycle=2", "REJECTED", &[A])
+        + &review("guardian cycle=3", "APPROVED", &[]);
+    let standard = &["--workflow", "standard", "--auto-merge", "--unattended"];
+    let without = Test::new().play(&scenes).go(standard).ended("stopped", "max_cycles", 14);
+    assert_eq!(without.json["cycles"], 2, "{without}");
+    assert!(without.stderr.contains("--one-more-cycle"), "{without}");
+    let with = [standard, &["--extra-cycles", "1"][..]].concat();
+    let with = Test::new().play(&scenes).go(&with).ended("merged", "approved", 0);
+    assert_eq!(with.json["cycles"], 3, "{with}");
+}

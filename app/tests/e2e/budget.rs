@@ -276,7 +276,8 @@ fn af170_a_run_that_ends_twice_is_scored_once() {
         ("cost_efficiency", json!(null)),
         ("accuracy", json!(1.0)),
         ("cycle_impact", json!(true)),
-        ("composite_score", json!(1.0)),
+        ("findings_info", json!(0)),
+        ("composite_score", json!(0.8)),
         ("cost_usd", json!(0.0)),
         ("tokens", json!(0)),
     ] {

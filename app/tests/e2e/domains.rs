@@ -7,7 +7,7 @@ use crate::harness::{TASK, Test, each, proposal, review, says};
 /// An archetype file of this role.
 fn archetype(name: &str, role: &str, phase: &str, sees: &str) -> String {
     format!(
-        "---\nname: {name}\nrole: {role}\nphase: {phase}\ntier: cheap\nvirtue: care\nshadow: haste\nsees: {sees}\n\
+        "---\nname: {name}\nrole: {role}\nphase: {phase}\ntier: cheap\nvirtue: care\nshadow: none\nsees: {sees}\n\
          summary: A stand-in.\n---\n\nPERSONA-OF-{name}\n"
     )
 }
@@ -45,6 +45,16 @@ fn approved(test: Test, files: &[(&str, &str)]) -> Test {
     test.commit("Configure");
     assert_eq!(test.run(&["trust", "--yes"]).code, 0);
     test
+}
+
+#[test]
+fn m_06_a_shadow_nobody_would_watch_is_refused() {
+    let haste = archetype("poet", "reviewer", "check", "diff").replace("shadow: none", "shadow: haste");
+    let path = ".archeflow/archetypes/poet.md";
+    let test = approved(Test::new().play(""), &[(path, &haste)]);
+    test.go(&[]).refused(2, &[path, "line 7", "`shadow` is `haste`", "bureaucrat", "none"]);
+    let test = approved(Test::new().play(""), &[(path, &haste.replace("haste", "none"))]);
+    test.go(&["--auto-merge"]).ended("merged", "approved", 0);
 }
 
 #[test]
@@ -180,7 +190,7 @@ fn bx_07_a_lens_brings_categories_focus_context_evidence_and_tiers() {
     let shown = "src/app.txt:1 | CRITICAL | moat-breach | The moat is dry | Fill it | Output: no water";
     let files = [(".archeflow/lenses/castle.yaml", lens), ("docs/castle.md", "THE-CASTLE-STANDS\n")];
     // The evidence the lens asks for is missing: the finding is advice.
-    let test = approved(Test::new().play(&review("guardian", "REJECTED", &[breach])), &files);
+    let test = approved(Test::new().play(&review("guardian attempt=1", "REJECTED", &[breach])), &files);
     let merged = test.go(&["--lens", "castle", "--auto-merge"]).ended("merged", "approved", 0);
     assert_eq!(merged.events("evidence.downgrade")[0]["reason"], "required_evidence_missing");
     let brief = &merged.briefs("guardian")[0];

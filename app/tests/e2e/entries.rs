@@ -114,7 +114,7 @@ fn errors_of_the_command_line_say_what_is_known() {
         (&["resume", "nowhere"], &["nowhere", "archeflow list"]),
         (&["resume", "../../etc/passwd"], &["../../etc/passwd"]),
         (&["merge", "..%2f..%2fetc"], &["..%2f"]),
-        (&["show", "a\u{2215}b"], &["can't be the name"]),
+        (&["show", "a\u{2215}b"], &["there is no run 'a\u{2215}b'"]),
         (&["status", "-rf"], &["-r"]),
         (&["explain", "everything"], &["guardian", "max_cycles"]),
         (&["frobnicate"], &["frobnicate"]),

@@ -40,8 +40,8 @@ fn a2_applies_from_the_second_thorough_cycle_on() {
 
 #[test]
 fn a1_two_criticals_escalate_a_fast_run() {
-    let a = "src/app.txt:3 | CRITICAL | security | The third line leaks | Remove | `src/app.txt:3`";
-    let b = "README.md:1 | CRITICAL | breaking-change | The title changed its meaning | Keep | `README.md:1`";
+    let a = "src/app.txt:3 | CRITICAL | security | The third line leaks | Remove | Output: the third line";
+    let b = "README.md:1 | CRITICAL | breaking-change | The title changed its meaning | Keep | Output: another title";
     let test = Test::new().play(&review("guardian cycle=1", "REJECTED", &[a, b]));
     let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
     assert_eq!(merged.events("workflow.escalated")[0]["rule"], "A1");
@@ -129,15 +129,14 @@ fn d05_af073_what_has_no_evidence_counts_as_info() {
         ),
     ] {
         let test = Test::new().play(&review("guardian", "REJECTED", &[row]));
-        let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
-        let downgrades = merged.events("evidence.downgrade");
-        assert_eq!(downgrades.len(), 1, "{row}\n{merged}");
-        assert_eq!(
-            (&downgrades[0]["to"], &downgrades[0]["reason"]),
-            (&json!("INFO"), &json!(reason)),
-            "{row}"
-        );
-        assert!(merged.artifact("check-guardian.md").contains("REJECTED"), "AF-074: the artifact stays");
+        let asked = test.go(&["--auto-merge"]).ended("awaiting_answer", "rejected_without_evidence", 10);
+        let downgrades = asked.events("evidence.downgrade");
+        assert_eq!(downgrades.len(), 2, "once for each answer\n{row}\n{asked}");
+        for downgrade in &downgrades {
+            let what = (&downgrade["to"], &downgrade["reason"]);
+            assert_eq!(what, (&json!("INFO"), &json!(reason)), "{row}");
+        }
+        assert!(asked.artifact("check-guardian.md").contains("REJECTED"), "AF-074: the artifact stays");
     }
     // A hedge with evidence counts.
     let row = "src/app.txt:3 | CRITICAL | reliability | It might be broken | Fix | `src/app.txt:3` `line 3`";
@@ -149,7 +148,9 @@ fn d05_af073_what_has_no_evidence_counts_as_info() {
 fn d05_a_security_critical_without_evidence_is_shown_at_the_merge_question() {
     let row = "src/app.txt | CRITICAL | security | It leaks somewhere | Fix | ";
     let test = Test::new().play(&review("guardian", "REJECTED", &[row]));
-    let waiting = test.go(&["--auto-merge"]).ended("awaiting_merge", "security_downgraded", 10);
+    let waiting = test.go(&["--auto-merge"]).ended("awaiting_answer", "rejected_without_evidence", 10);
+    let waiting = test.run(&["answer", &waiting.id, "land", "--auto-merge"]);
+    let waiting = waiting.ended("awaiting_merge", "security_downgraded", 10);
     assert!(waiting.json["question"]["details"].to_string().contains("It leaks somewhere"), "{waiting}");
     test.run(&["merge", &waiting.id]).ended("merged", "approved", 0);
 }
@@ -231,7 +232,7 @@ fn af191_a_critical_gets_one_targeted_fix_and_warnings_never_block() {
     assert!(stopped.stderr.contains(&format!("archeflow/{}", stopped.id)), "the branch is named");
 
     // Red tests are a CRITICAL of the program: one fix, then green.
-    let test = Test::new().play("").tests("grep -q 'attempt 2' src/app.txt");
+    let test = Test::new().play("").without_preflight().tests("grep -q 'attempt 2' src/app.txt");
     let merged = test.go(&["--strategy", "pipeline", "--auto-merge"]).ended("merged", "approved", 0);
     assert_eq!(merged.times("maker/fix"), 1);
 }
@@ -245,4 +246,25 @@ fn cl12_a_reviewer_that_fails_is_gone_without() {
     assert_eq!(merged.times("sage"), 1);
     assert!(merged.events("agent.skipped").iter().any(|skipped| skipped["archetype"] == "sage"));
     assert!(merged.stderr.to_lowercase().contains("sage"), "and it is said");
+}
+
+#[test]
+fn m_05_a_paper_is_research_and_its_prose_needs_no_tests() {
+    let writes = |path: &str| {
+        let plan = proposal("creator", ["0.9", "0.9", "0.9"]).replace("src/app.txt", path);
+        let work = format!("sh echo x >> {path}\ncommit More\nsay <<END\nDone.\n\nSTATUS: DONE\nEND\n\n");
+        format!("{plan}== maker ==\n{work}")
+    };
+    let test = Test::new().play(&writes("paper/main.tex"));
+    test.file("paper/main.tex", "\\section{One}\n");
+    test.file("paper/refs.bib", "@book{a, title = {A}}\n");
+    test.commit("A paper");
+    let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+    assert_eq!(merged.decided("AF-004")["decision"], "domain research");
+    assert_eq!(merged.times("maker"), 1, "prose is not sent back for tests");
+    let merged = Test::new()
+        .play(&writes("src/plot.py"))
+        .go(&["--auto-merge", "--domain", "research"])
+        .ended("merged", "approved", 0);
+    assert_eq!(merged.times("maker/tests"), 1, "code is");
 }

@@ -186,9 +186,7 @@ fn bx30_people_write_down_forget_and_look() {
     let shown = test.run(&["memory", "show", "m-001"]).stdout;
     assert!(shown.contains(&format!("maker was given in {}: m-001 (preference)", merged.id)), "{shown}");
     assert!(shown.contains(&format!("m-001 helped in {}", merged.id)), "{shown}");
-    assert!(
-        test.run(&["memory", "why", &merged.id]).stdout.contains("guardian was given: m-002 (recurring)")
-    );
+    assert!(test.run(&["memory", "why", &merged.id]).stdout.contains("guardian was given: m-002 (written)"));
     let standard = test.go(&["--workflow", "standard", "--auto-merge"]).ended("merged", "approved", 0);
     let why = test.run(&["memory", "why", &standard.id]).stdout;
     assert!(
@@ -324,4 +322,46 @@ fn s_09_m_s18_lessons_that_came_with_a_repository_wait_for_approval() {
     assert_eq!(test.run(&["trust", "--yes"]).code, 0);
     let fourth = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
     assert!(fourth.briefs("maker")[0].contains("PLANTED-LESSON"), "{fourth}");
+}
+
+#[test]
+fn m_09_a_lesson_of_a_person_has_frequency_one_and_is_used_at_once() {
+    let test = rejecting();
+    let hint = "Look at retries first";
+    test.run(&["memory", "add", hint, "--type", "archetype_hint", "--for", "guardian", "--domain", "code"]);
+    assert_eq!(lessons(&test)[0]["frequency"], 1);
+    let run = rejected(&test);
+    assert!(run.briefs("guardian")[0].contains(hint), "{}", run.briefs("guardian")[0]);
+    assert!(!run.briefs("maker")[0].contains(hint), "it is for the Guardian");
+}
+
+#[test]
+fn m_09_the_progress_file_shows_every_cycle_and_the_graph_ends_with_totals() {
+    let test = rejecting();
+    let run = test.go(&["--unattended", "--workflow", "thorough"]);
+    let progress = test.read(".archeflow/progress.md");
+    let cycles = run.json["cycles"].as_u64().unwrap();
+    assert!(cycles > 1, "{run}");
+    for cycle in 1..=cycles {
+        assert!(progress.contains(&format!("## Cycle {cycle} of 3")), "{progress}");
+    }
+    assert!(progress.contains("- [x] Guardian REJECTED"), "{progress}");
+    assert!(progress.contains("Open: 0 CRITICAL, 1 WARNING, 0 INFO"), "{progress}");
+    let dag = test.run(&["dag", &run.id]);
+    let last = dag.stdout.lines().find(|line| line.contains("run.complete")).unwrap_or_default();
+    assert!(last.contains(" agents, 0 fixes]"), "{dag}");
+}
+
+#[test]
+fn m_09_the_act_line_counts_one_finding_of_two_reviewers_once() {
+    let again = "src/app.txt:3 | WARNING | security | Session token written to the third line | Mask it | `src/app.txt:3`";
+    let other = "src/app.txt:1 | WARNING | reliability | First line breaks parsing of empty input | Guard it | `src/app.txt:1`";
+    let third = "src/app.txt:2 | WARNING | quality | Name of the second entry misleads readers | Rename it | `src/app.txt:2`";
+    let [guardian, skeptic] = [("guardian", vec![LEAK, other, third]), ("skeptic", vec![again])]
+        .map(|(who, rows)| review(who, "REJECTED", &rows));
+    let test = Test::new().play(&(guardian + &skeptic));
+    let run = test.go(&["--unattended", "--workflow", "thorough"]);
+    assert!(run.stderr.contains("Skeptic challenging...                   -> REJECTED"), "{run}");
+    assert!(run.stderr.contains("0 CRITICAL, 3 WARNING, 0 INFO"), "{run}");
+    assert!(!run.stderr.contains("0 CRITICAL, 4 WARNING, 0 INFO"), "{run}");
 }

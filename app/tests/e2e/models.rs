@@ -14,7 +14,7 @@ use crate::harness::{LONG, Outcome, Test, as_strs, each, review, running, signal
 
 /// What the model does when it is asked.
 #[derive(Debug, Clone)]
-enum Reply {
+pub(crate) enum Reply {
     Say(String),
     /// Wants tools used, with these inputs.
     Use(Vec<(&'static str, Value)>),
@@ -34,15 +34,15 @@ enum Reply {
 
 /// One request as it came.
 #[derive(Debug, Clone)]
-struct Asked {
+pub(crate) struct Asked {
     who: String,
     path: String,
     head: String,
     body: Value,
 }
 
-struct Server {
-    address: String,
+pub(crate) struct Server {
+    pub(crate) address: String,
     shared: Arc<Shared>,
 }
 
@@ -56,7 +56,7 @@ struct Shared {
 const USED: (u64, u64) = (100, 20);
 
 impl Server {
-    fn new(script: &[(&str, &[Reply])]) -> Server {
+    pub(crate) fn new(script: &[(&str, &[Reply])]) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let script =
@@ -76,7 +76,7 @@ impl Server {
         self.shared.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn asked_by(&self, who: &str) -> Vec<Asked> {
+    pub(crate) fn asked_by(&self, who: &str) -> Vec<Asked> {
         self.asked().into_iter().filter(|asked| asked.who == who).collect()
     }
 }

@@ -14,7 +14,7 @@ fn d16_an_approved_and_tested_change_lands() {
     assert_eq!(outcome.sent(), ["creator/work", "maker/work", "guardian/work"]);
     assert!(test.read("src/app.txt").ends_with("made in cycle 1 attempt 1\n"));
     assert_eq!(test.git(["status", "--porcelain"]), "");
-    assert_eq!(test.git(["log", "-1", "--format=%s"]), format!("archeflow: merge run {}", outcome.id));
+    assert_eq!(test.git(["log", "-1", "--format=%(trailers:key=Archeflow-Run,valueonly)"]), outcome.id);
     assert_eq!(outcome.json["merged_oid"], json!(test.git(["rev-parse", "main"])));
     assert_eq!(outcome.json["cycles"], 1);
     for name in ["plan-creator.md", "do-maker.md", "do-maker-files.txt", "check-guardian.md"] {
@@ -161,7 +161,7 @@ fn af107_findings_that_come_and_go_break_hard() {
 
 #[test]
 fn m_f2_red_tests_leave_the_target_alone() {
-    let test = Test::new().play("").tests("echo the sky fell; exit 3");
+    let test = Test::new().play("").without_preflight().tests("echo the sky fell; exit 3");
     let main = test.git(["rev-parse", "main"]);
     let failed = test.go(&["--auto-merge"]).ended("stopped", "tests_failed", 13);
     assert_eq!(test.git(["rev-parse", "main"]), main);
@@ -173,7 +173,7 @@ fn m_f2_red_tests_leave_the_target_alone() {
 
 #[test]
 fn af085_red_tests_go_back_and_green_ones_land() {
-    let test = Test::new().play("").tests("grep -q 'cycle 2' src/app.txt");
+    let test = Test::new().play("").without_preflight().tests("grep -q 'cycle 2' src/app.txt");
     let merged = test.go(&["--workflow", "standard", "--auto-merge"]).ended("merged", "approved", 0);
     assert_eq!(merged.json["cycles"], 2);
     let brief = &merged.briefs("maker")[1];
@@ -195,7 +195,7 @@ fn m_f7_a_test_that_hangs_or_reads_is_ended() {
     let test = Test::new()
         .play("")
         .tests("cat; touch {base}/overdue; sleep 600")
-        .config("limits:\n  tests_seconds: 1\n");
+        .config("preflight: false\nlimits:\n  tests_seconds: 1\n");
     let ended = test.go(&["--auto-merge"]).ended("stopped", "tests_failed", 13);
     assert_eq!(ended.events("tests.done")[0]["result"], "timed_out");
 }
@@ -298,7 +298,7 @@ fn interfaces3_usage_is_counted() {
 fn cl_11_m_f3_tests_that_fail_after_landing_take_the_merge_back() {
     let test = Test::new()
         .play("")
-        .config("git:\n  post_merge_test: true\n")
+        .config("preflight: false\ngit:\n  post_merge_test: true\n")
         .tests("n=$(cat {base}/n 2>/dev/null || echo 0); echo $((n + 1)) > {base}/n; exit $n");
     let tree = test.git(["rev-parse", "main^{tree}"]);
     let broke = test.go(&["--auto-merge"]).ended("wiggum_break", "post_merge_tests", 13);
@@ -311,7 +311,10 @@ fn cl_11_m_f3_tests_that_fail_after_landing_take_the_merge_back() {
 /// A second attempt would pass: the first one counts.
 #[test]
 fn m_f6_tests_that_fail_now_and_then_are_not_repeated_until_they_pass() {
-    let test = Test::new().play("").tests("echo x >> {base}/count; [ \"$(wc -l < {base}/count)\" -gt 1 ]");
+    let test = Test::new()
+        .play("")
+        .without_preflight()
+        .tests("echo x >> {base}/count; [ \"$(wc -l < {base}/count)\" -gt 1 ]");
     let main = test.git(["rev-parse", "main"]);
     let stopped = test.go(&["--auto-merge"]).ended("stopped", "tests_failed", 13);
     assert_eq!(std::fs::read_to_string(test.base().join("count")).unwrap(), "x\n", "{stopped}");

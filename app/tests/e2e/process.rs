@@ -66,7 +66,7 @@ fn muddles() -> Vec<Muddle> {
             done: |_, run| {
                 let brief = &run.briefs("guardian")[1];
                 assert!(brief.contains("Look where the others do not"), "{brief}");
-                assert!(brief.contains("2 of 2 findings have a file and category"), "{brief}");
+                assert!(brief.contains("2 of 2 findings were raised by another reviewer too"), "{brief}");
                 assert!(!brief.contains("First line breaks"), "the first opinion is not shown: {brief}");
             },
         },
@@ -80,13 +80,13 @@ fn muddles() -> Vec<Muddle> {
                 "guardian cycle=1",
                 "REJECTED",
                 &[
-                    "src/app.txt:1 | CRITICAL | quality | Counter overflows at the window edge | Widen it | `src/app.txt:1`",
+                    "src/app.txt:1 | CRITICAL | quality | Counter overflows at the window edge | Widen it | Output: overflow",
                 ],
             ) + &review(
                 "guardian cycle=2",
                 "REJECTED",
                 &[
-                    "tests/check_test.sh:1 | CRITICAL | quality | Empty record loses its header | Keep it | `tests/check_test.sh:1`",
+                    "tests/check_test.sh:1 | CRITICAL | quality | Empty record loses its header | Keep it | Output: no header",
                 ],
             ) + &polishing("cycle=2 purpose=work", "helper variables nicely renamed: Fixed")
                 + &polishing("cycle=2 purpose=correct", "Counter overflows at the window edge: Fixed")
@@ -358,7 +358,7 @@ fn af156_too_many_findings_become_themes() {
         let (kind, severity) = (kinds[n % 3], if n < 2 { "CRITICAL" } else { "WARNING" });
         let word = |at: usize| ["alpha", "bravo", "delta", "gamma", "kappa", "lambda", "omega"][at % 7];
         let said = format!("{}{} {}{} case{n}", word(n), n, word(n + 3), n * 7);
-        format!("src/f{n}.txt:1 | {severity} | {kind} | {said} | Mend it | `src/f{n}.txt:1`")
+        format!("src/f{n}.txt:1 | {severity} | {kind} | {said} | Mend it | Output: {n}")
     };
     let files: String = (0..21).map(|n| format!("sh echo f > src/f{n}.txt\n")).collect();
     let maker = format!(

@@ -250,7 +250,8 @@ fn af_083_af_180_what_people_did_after_an_end_is_for_that_end() {
     assert_eq!((&line["type"], &line["agent"]), (&"agent.complete".into(), &"explorer".into()));
     let reports = |line: &&Value| {
         let kind = line["type"].as_str().unwrap_or_default();
-        matches!(kind, "run.start" | "agent.complete") || (kind == "session.start" && line["seq"] == 2)
+        matches!(kind, "run.start" | "preflight.done" | "agent.complete")
+            || (kind == "session.start" && line["seq"] == 2)
     };
     let heard =
         gone_on.journal.iter().filter(|line| line["seq"].as_u64() <= Some(carried_to)).filter(reports);

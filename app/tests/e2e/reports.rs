@@ -111,8 +111,9 @@ fn bx_32_list_and_status_look_into_every_repository() {
 
     // From here, what waits there, with a command that works from here.
     let status = test.run(&["status"]);
+    let short = format!("archeflow merge do --repo '{there}'");
+    assert!(status.stdout.contains("Waiting for you") && status.stdout.contains(&short), "{status}");
     let command = format!("archeflow merge {id} --repo '{there}'");
-    assert!(status.stdout.contains("Waiting for you") && status.stdout.contains(&command), "{status}");
     assert!(status.stdout.contains(&merged.id), "the latest here is still told\n{status}");
     let json = test.run(&["status", "--json"]);
     assert_eq!(

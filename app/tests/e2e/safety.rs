@@ -166,7 +166,7 @@ fn s_04_what_changes_in_the_users_repository_while_an_agent_works_stops_the_run(
         let test = test.meanwhile(&["ref:", "git:", "file:"]);
         let main = test.git(["rev-parse", "HEAD"]);
         let stopped = test.go(&["--auto-merge"]).refused(21, &["changed while the maker worked", named]);
-        let landed = test.git(["log", "--all", "--format=%s"]).contains("archeflow: merge run");
+        let landed = test.git(["log", "--all", "--format=%b"]).contains("Archeflow-Run:");
         assert!(!landed && test.try_git(["cat-file", "-e", &main]).status.success(), "{deed}\n{stopped}");
     });
     // Whoever saw it and resumes has decided: what was done lands.
@@ -227,7 +227,7 @@ fn s_11_m_b19_a_checkout_whose_times_changed_is_landed_on() {
 #[test]
 fn s_13_m_e32_a_filter_of_the_repositorys_own_configuration_is_not_run() {
     let filtered = |scope: &str| {
-        let test = Test::new().play("");
+        let test = Test::new().play("").config("git:\n  filters: pointers\n");
         test.file(".gitattributes", "*.txt filter=evil\n");
         test.commit("Attributes");
         let ran = format!("touch '{}'; cat", test.base().join("ran").display());

@@ -27,7 +27,7 @@ fn s_12_m_f11_a_test_command_reaches_nothing_outside_its_copy() {
 
 #[test]
 fn s_12_without_the_sandbox_only_by_typing_it_and_on_record() {
-    let test = kept_in().unsandboxed();
+    let test = kept_in().unsandboxed().without_preflight();
     let ended = test.go(&["--auto-merge"]).ended("stopped", "tests_failed", 13);
     assert_eq!(ended.events("session.start")[0]["sandbox"], "none");
     assert!(ended.stderr.contains("no sandbox"), "{ended}");
@@ -69,8 +69,10 @@ fn s_12_a_hook_changes_nothing_outside_the_checkout() {
 
 #[test]
 fn s_12_a_limit_that_is_hit_is_named() {
-    let test =
-        Test::new().play("").config("sandbox:\n  file_size: 1\n").tests("head -c 9000000 /dev/zero > big");
+    let test = Test::new()
+        .play("")
+        .config("preflight: false\nsandbox:\n  file_size: 1\n")
+        .tests("head -c 9000000 /dev/zero > big");
     let ended = test.go(&["--auto-merge"]).ended("stopped", "tests_failed", 13);
     let tail = ended.events("tests.done")[0]["tail"].to_string();
     assert!(tail.contains("sandbox.file_size"), "{tail}");

@@ -92,21 +92,6 @@ fn m_e_shapes_in_which_a_change_lands() {
         test.git(["config", "core.hooksPath", "/nowhere"]);
         test
     });
-    lands("M-E18 signing that hangs", |test| {
-        let signer = test.base().join("signer");
-        fs::write(&signer, "#!/bin/sh\nsleep 600\n").unwrap();
-        fs::set_permissions(&signer, fs::Permissions::from_mode(0o755)).unwrap();
-        test.git(["config", "commit.gpgsign", "true"]);
-        test.git(["config", "tag.gpgsign", "true"]);
-        test.git(["config", "gpg.program", signer.to_str().unwrap()]);
-        test
-    });
-    lands("M-E19 no identity", |test| {
-        test.git(["config", "--unset", "user.name"]);
-        test.git(["config", "--unset", "user.email"]);
-        test.git(["config", "user.useConfigOnly", "true"]);
-        test
-    });
     lands("M-E28 names", |test| {
         for name in [
             "with space.txt",
@@ -146,15 +131,6 @@ fn m_e_more_shapes_in_which_a_change_lands() {
             "lib",
         ]);
         test.commit("Submodule");
-        test
-    });
-    lands("M-E25 LFS", |test| {
-        test.file(".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n");
-        test.file("big.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n");
-        test.git(["config", "filter.lfs.clean", "cat"]);
-        test.git(["config", "filter.lfs.smudge", "touch \"$HOME/filter-ran\"; cat"]);
-        test.git(["config", "filter.lfs.required", "true"]);
-        test.commit("LFS");
         test
     });
     lands("M-E7 sparse index features", |test| {

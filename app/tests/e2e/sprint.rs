@@ -57,13 +57,14 @@ impl World {
             let red = git(&["ls-tree", "-r", "--name-only", commit, "src/red"]);
             assert_eq!(red, "", "{project} was red at {commit}");
         }
-        let subjects = git(&["log", "--first-parent", "--format=%s", "main"]);
-        let landed = subjects.lines().filter_map(|subject| subject.strip_prefix("archeflow: merge run "));
+        let of_run = "--format=%(trailers:key=Archeflow-Run,valueonly)";
+        let runs = git(&["log", "--first-parent", of_run, "main"]);
+        let landed = runs.lines().filter(|run| !run.is_empty());
         let mut items: Vec<String> = landed.map(|run| run.split('.').nth(1).unwrap().to_owned()).collect();
         items.sort();
         let count = items.len();
         items.dedup();
-        assert_eq!(items.len(), count, "{project}: landed twice\n{subjects}");
+        assert_eq!(items.len(), count, "{project}: landed twice\n{runs}");
         assert_eq!(git(&["status", "--porcelain", "--untracked-files=no"]), "", "{project} is dirty");
         items
     }

@@ -68,7 +68,7 @@ impl World {
     /// A project in which these are to be done side by side, in this order.
     fn new(items: &[&str]) -> World {
         let world = World { projects: Projects::new(&["shop"]) };
-        world.configure(&format!("sprint: {{slots: 8, checkpoint_tasks: 100, {ROOM}}}\n"));
+        world.configure(&format!("preflight: false\nsprint: {{slots: 8, checkpoint_tasks: 100, {ROOM}}}\n"));
         world.write("agents.play", &[PLANS, MAKES, ENDS].concat());
         world.write("make.sh", MAKE);
         world.write("check.sh", CHECK);
@@ -115,8 +115,7 @@ impl World {
             let names =
                 self.shop(&["ls-tree", "--name-only", commit, "src/"]).replace("src/", "").replace('\n', " ");
             assert!(!(names.contains("left.txt") && names.contains("right.txt")), "red at {commit}: {names}");
-            let by_a_person =
-                !self.shop(&["log", "-1", "--format=%s", commit]).starts_with("archeflow: merge run");
+            let by_a_person = !self.shop(&["log", "-1", "--format=%b", commit]).contains("Archeflow-Run: ");
             assert!(
                 by_a_person || tests.contains(&names.trim().to_owned()),
                 "{names} was never tested: {tests:?}"
@@ -127,9 +126,11 @@ impl World {
             "",
             "the checkout is dirty"
         );
-        let log = self.shop(&["log", "--first-parent", "--reverse", "--format=%H %s", "main"]);
+        let of_run = "--format=%H %(trailers:key=Archeflow-Run,valueonly,separator=)";
+        let log = self.shop(&["log", "--first-parent", "--reverse", of_run, "main"]);
         let mut landed = Vec::new();
-        for (commit, run) in log.lines().filter_map(|line| line.split_once(" archeflow: merge run ")) {
+        let landings = log.lines().filter_map(|line| line.split_once(' ').filter(|(_, run)| !run.is_empty()));
+        for (commit, run) in landings {
             let complete = self.last_complete(run);
             assert_eq!(complete["status"], "merged", "{run}: {complete}");
             assert_eq!(complete["merged_oid"], commit, "{run}: {complete}");
@@ -194,7 +195,8 @@ fn i8_settings_of_the_user_hold_for_those_that_land_together() {
     ] {
         let world = World::new(&["first", "a", "b", "c"]);
         if file == "config.yaml" {
-            world.configure(&format!("sprint: {{slots: 8, checkpoint_tasks: 100, {ROOM}}}\n{config}"));
+            let sprint = format!("sprint: {{slots: 8, checkpoint_tasks: 100, {ROOM}}}");
+            world.configure(&format!("preflight: false\n{sprint}\n{config}"));
         } else {
             world.write(&format!("home/.config/archeflow/{file}"), config);
         }

@@ -127,7 +127,7 @@ fn m_s4_the_base_commits_configuration_counts_and_not_the_working_trees() {
 fn m_s4_a_change_can_t_alter_the_rules_that_judge_it() {
     let scene = "== maker ==\nsh mkdir -p .archeflow; echo 'test_command: \"true\"' > .archeflow/config.yaml; git add -f .archeflow; echo y >> tests/check_test.sh\n\
                  commit Rules\nsay <<END\nDone.\n\nSTATUS: DONE\nEND\n\n";
-    let test = Test::new().unshadowed().play(scene).tests("false");
+    let test = Test::new().unshadowed().play(scene).without_preflight().tests("false");
     test.go(&["--auto-merge"]).ended("stopped", "max_cycles", 14);
 }
 

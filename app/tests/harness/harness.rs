@@ -299,6 +299,11 @@ impl Test {
         self
     }
 
+    /// For test commands that fail, or count their calls, on the base commit.
+    pub(crate) fn without_preflight(self) -> Test {
+        self.config("preflight: false\n")
+    }
+
     pub(crate) fn without_tests(mut self) -> Test {
         self.test_command = None;
         self
@@ -386,7 +391,7 @@ impl Test {
     pub(crate) fn run(&self, arguments: &[&str]) -> Outcome {
         let drives = matches!(
             arguments.first(),
-            Some(&("run" | "resume" | "answer" | "continue" | "merge" | "discard"))
+            Some(&("run" | "resume" | "answer" | "continue" | "merge" | "discard" | "revert"))
         );
         let mut all: Vec<&str> = arguments.to_vec();
         if drives && !all.contains(&"--json") {

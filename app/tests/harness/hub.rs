@@ -80,7 +80,7 @@ impl Projects {
         fs::create_dir_all(projects.hub()).unwrap();
         projects.configure(&format!("sprint: {{{ROOM}}}\n"));
         for name in names {
-            projects.repository(&projects.hub().join(name), &[("src/app.txt", "1\n")]);
+            projects.own_repository(&projects.hub().join(name), &[("src/app.txt", "1\n")]);
         }
         projects
     }

@@ -104,7 +104,9 @@ fn each_once(world: &World, statuses: &BTreeMap<String, String>) {
         |sprint: &&str| log.iter().any(|line| line["run_id"] == **sprint && line["type"] == "item.run");
     assert!(sprints.iter().filter(|sprint| busy(sprint)).count() >= 2, "one of them did nothing");
     let merges: Vec<String> = (0..PROJECTS)
-        .map(|n| world.git(&format!("q{n}"), &["log", "--first-parent", "--format=%s"]))
+        .map(|n| {
+            world.git(&format!("q{n}"), &["log", "--first-parent", "--format=%(trailers:key=Archeflow-Run)"])
+        })
         .collect();
     for (id, status) in statuses {
         let wanted = usize::from(status == "completed");

@@ -107,7 +107,7 @@ impl World {
         let tree = base_tree(project);
         let files: Vec<(&str, &str)> =
             tree.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
-        self.repository(&self.repo(project), &files);
+        self.own_repository(&self.repo(project), &files);
     }
 
     pub(crate) fn repo(&self, project: &str) -> PathBuf {

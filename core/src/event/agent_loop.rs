@@ -34,6 +34,14 @@ pub struct LoopOpened {
     /// Digest of what stood behind the last mark when the loop began: the goal, or nothing that concerns it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub heard: String,
+    /// [`crate::model::LOOP_RULES`] when it began.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub rules: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_first(rules: &u32) -> bool {
+    *rules == 0
 }
 
 /// A person spoke: by a command, or by a block behind the last mark of the cycle file.
@@ -71,6 +79,9 @@ pub struct LoopTurn {
     pub to: LoopState,
     /// INSUFFICIENT in a row, after this.
     pub insufficient: u32,
+    /// Failures of the Actor in a row, after this; nothing in loops that do not count them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<u32>,
     /// What the block itself says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<Token>,
@@ -101,6 +112,19 @@ pub struct LoopAppend {
     /// What follows it, or all there is: a person's words, or what the program makes of an answer it overrules.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
+    /// What the program found out, above the answer: the results of its checks (M-02).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub above: String,
+    /// The step whose diff is shown above the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<StepRange>,
+}
+
+/// The two commits a step is between.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepRange {
+    pub from: Oid,
+    pub to: Oid,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -149,6 +173,9 @@ pub struct BatteryDone {
     pub tests: Checked,
     pub linter: Checked,
     pub security: Checked,
+    /// The tests from before the loop on the new code, where the step changed or removed some of them (L-09).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old_tests: Option<Checked>,
     pub duration_ms: Millis,
     /// The whole output, for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -172,6 +199,30 @@ pub struct Checked {
     /// The end of the output, or what the scan found, a line each.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub tail: String,
+    /// The lines that say what fails and did not fail before, at most ten (L-03).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<String>,
+    /// Those that failed before, too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lines_before: Vec<String>,
+    /// How the same command ended on the commit the run began from; nothing where it was not run there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<CheckEnd>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passed_before: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed_before: Option<u32>,
+}
+
+impl Checked {
+    /// It fails, but no more than before: what the step is not to blame for.
+    pub fn failed_before_too(&self) -> bool {
+        let more = self.failed.zip(self.failed_before).is_some_and(|(now, before)| now > before);
+        self.end == CheckEnd::Failed
+            && self.before == Some(CheckEnd::Failed)
+            && self.lines.is_empty()
+            && !more
+    }
 }
 
 /// Something people should know; it stops nothing (PC-11).

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{FindingLine, Share};
-use crate::model::{Destination, Oid, Outcome, Phase, Reason, RunStatus, Seq, Severity, Workflow};
+use crate::model::{Destination, Oid, Outcome, Phase, Reason, Remark, RunStatus, Seq, Severity, Workflow};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseTransition {
@@ -22,6 +22,19 @@ pub struct DecisionPoint {
     pub input: String,
     pub decision: String,
     pub confidence: Share,
+}
+
+/// The same choice for people: what else could have been chosen, and why it was not (CL-31). Its parent is the line of
+/// the choice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DecisionRecord {
+    /// The archetype concerned, or `program`.
+    pub archetype: String,
+    pub rule: String,
+    pub what: String,
+    pub chosen: String,
+    pub alternatives: Vec<String>,
+    pub rationale: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +57,9 @@ pub struct FixApplied {
 pub struct CycleBoundary {
     pub cycle: u32,
     pub max_cycles: u32,
+    /// One of the extra cycles that were granted beforehand follows; `max_cycles` counts it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub extra_cycle: bool,
     pub exit_condition: String,
     pub met: bool,
     pub fixes_applied: u32,
@@ -104,6 +120,12 @@ pub struct Tracked {
     /// The earlier run of this project that had resolved it (AF-121).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub regression_of: Option<String>,
+    /// A digest of the code it is about, if known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub anchor: String,
+    /// What the other reviewers wrote about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<Remark>,
 }
 
 /// How the findings moved between two cycles (AF-103..AF-110).
@@ -129,6 +151,9 @@ pub struct Trend {
     pub persistent_ids: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub regressed_ids: Vec<String>,
+    /// The Maker changed nothing in the files of the findings that persist (J-09).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub untried: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -189,6 +214,9 @@ pub struct RunComplete {
     /// When the account that stopped the run serves again, in milliseconds since 1970: the run is parked until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reopens_at: Option<u64>,
+    /// Why the revert that a person asked for was not made; the run is merged as before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revert_refused: Option<Reason>,
 }
 
 impl RunComplete {

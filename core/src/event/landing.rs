@@ -29,6 +29,9 @@ pub struct Companion {
     pub work: Oid,
     pub base: Oid,
     pub strategy: MergeStrategy,
+    /// The message of its commit; empty in journals from before.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
 }
 
 /// One companion's place in the candidate.
@@ -86,6 +89,10 @@ pub enum Built {
     BaseGone {
         now: String,
     },
+    /// The user's git could not sign the commit.
+    NotSigned {
+        what: String,
+    },
     Fault {
         what: String,
     },
@@ -114,6 +121,12 @@ pub struct TestsDone {
     pub artifact: String,
     /// The end of the output, for feedback.
     pub tail: String,
+    /// The lines of the output that say what fails. None in journals from before they were kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<String>,
+    /// The failing tests by name, where the output names them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failing: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -190,6 +203,37 @@ pub struct RevertIntent {
     pub target: String,
     pub landed: Oid,
     pub old: Oid,
+    /// The revert that was built and tested. Without one it is built on the way: the tests after a landing failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tested: Option<RevertMove>,
+}
+
+/// Where the target is to move from and to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RevertMove {
+    pub old: Oid,
+    pub new: Oid,
+    pub tree: Oid,
+}
+
+/// A person asks to take the landing back.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RevertRequested {}
+
+/// Build the commit that takes a landing back, on the target as it is now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RevertStart {
+    pub target: String,
+    pub landed: Oid,
+    /// The commit that the landing was built on.
+    pub old: Oid,
+    pub attempt: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RevertBuilt {
+    pub start_seq: Seq,
+    pub built: Built,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -201,5 +245,8 @@ pub struct RunReverted {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RevertRefused {
     pub start_seq: Seq,
+    /// Where the revert had been built and tested before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<Refusal>,
     pub detail: String,
 }

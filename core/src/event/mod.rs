@@ -9,6 +9,7 @@ mod agent_loop;
 mod cycle;
 mod landing;
 mod policy;
+mod preflight;
 mod question;
 mod review;
 mod room;
@@ -27,17 +28,19 @@ pub use agent::{
 };
 pub use agent_loop::{
     BatteryDone, BatteryStart, Checked, LoopAlert, LoopAppend, LoopAppended, LoopArchive, LoopArchived,
-    LoopEdited, LoopHeard, LoopOpened, LoopTurn,
+    LoopEdited, LoopHeard, LoopOpened, LoopTurn, StepRange,
 };
 pub use cycle::{
-    CycleBoundary, DecisionPoint, FixApplied, Hardness, NextAction, PhaseTransition, RunComplete, Stop,
-    StuckKind, Tracked, Trend, TrendStatus, WiggumBreak, WorkflowEscalated,
+    CycleBoundary, DecisionPoint, DecisionRecord, FixApplied, Hardness, NextAction, PhaseTransition,
+    RunComplete, Stop, StuckKind, Tracked, Trend, TrendStatus, WiggumBreak, WorkflowEscalated,
 };
 pub use landing::{
     Built, Companion, HookDone, HookStart, LeftOut, Link, MergeBuilt, MergeIntent, MergeRefused, MergeStart,
-    Refusal, RevertIntent, RevertRefused, RunMerged, RunReverted, Tested, TestsDone, TestsStart, Together,
+    Refusal, RevertBuilt, RevertIntent, RevertMove, RevertRefused, RevertRequested, RevertStart, RunMerged,
+    RunReverted, Tested, TestsDone, TestsStart, Together,
 };
 pub use policy::{BudgetEffect, BudgetStep, CostSource, PolicyCheckpoint, ShadowDetected};
+pub use preflight::{BaseTests, PreflightDone, PreflightStart, SetupRun};
 pub use question::{QuestionAnswered, QuestionAsked, QuestionDeferred, QuestionKind};
 pub use review::{
     EvidenceDone, EvidenceDowngrade, EvidenceStart, FindingLine, FindingRaised, Ran, ReviewOpened,
@@ -269,6 +272,7 @@ language! {
     Decision {
         "phase.transition" PhaseTransition,
         "decision.point" DecisionPoint [agent],
+        "decision" DecisionRecord [agent],
         "workflow.escalated" WorkflowEscalated,
         "agent.skipped" AgentSkipped [agent],
         "review.verdict" ReviewVerdict [agent],
@@ -286,6 +290,7 @@ language! {
     }
 
     Order {
+        "preflight.start" PreflightStart,
         "agent.start" AgentStart [agent],
         "evidence.start" EvidenceStart,
         "loop.append" LoopAppend,
@@ -295,6 +300,7 @@ language! {
         "tests.start" TestsStart,
         "hook.start" HookStart,
         "merge.intent" MergeIntent,
+        "revert.start" RevertStart,
         "revert.intent" RevertIntent,
         "question.asked" QuestionAsked [agent],
     }
@@ -312,6 +318,8 @@ language! {
         "run.continued" RunContinued,
         "run.discarded" RunDiscarded,
         "merge.requested" MergeRequested,
+        "revert.requested" RevertRequested,
+        "preflight.done" PreflightDone [answers],
         "agent.complete" AgentComplete [answers agent],
         "agent.failed" AgentFailed [answers agent],
         "agent.timeout" AgentTimeout [answers agent],
@@ -327,6 +335,7 @@ language! {
         "hook.done" HookDone [answers],
         "run.merged" RunMerged [answers],
         "merge.refused" MergeRefused [answers],
+        "revert.built" RevertBuilt [answers],
         "run.reverted" RunReverted [answers],
         "revert.refused" RevertRefused [answers],
         "question.answered" QuestionAnswered [answers],

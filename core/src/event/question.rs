@@ -25,8 +25,12 @@ pub enum QuestionKind {
     LowConfidence,
     Merge,
     DryRun,
+    /// The tests fail before anything was changed (U-10).
+    RedBase,
     /// Correcting did not help against a shadow.
     Shadow,
+    /// A reviewer rejects the change and shows no evidence, also when asked for it.
+    Rejection,
     /// A loop: the goal says too little, or the Planner asks, or a verdict or an answer can't be read (PJ-02, PJ-51).
     GoalQuestions,
     /// A loop: a plan that a person must approve first (MX-02, MX-06).

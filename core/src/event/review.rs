@@ -54,15 +54,29 @@ pub enum Unfounded {
     CitationNotFound,
     /// A lens asks for more than it shows.
     RequiredEvidenceMissing,
+    /// All it shows is a line that has nothing in common with it (J-07): too little for a CRITICAL.
+    LineUnrelated,
 }
 
 impl Unfounded {
+    /// The most a finding counts with that was found wanting in this way.
+    pub fn counts_as(self) -> Severity {
+        match self {
+            Unfounded::HedgeWithoutEvidence
+            | Unfounded::NoEvidence
+            | Unfounded::CitationNotFound
+            | Unfounded::RequiredEvidenceMissing => Severity::Info,
+            Unfounded::LineUnrelated => Severity::Warning,
+        }
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Unfounded::HedgeWithoutEvidence => "hedge_without_evidence",
             Unfounded::NoEvidence => "no_evidence",
             Unfounded::CitationNotFound => "citation_not_found",
             Unfounded::RequiredEvidenceMissing => "required_evidence_missing",
+            Unfounded::LineUnrelated => "line_unrelated",
         }
     }
 }

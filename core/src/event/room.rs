@@ -59,7 +59,9 @@ impl Listed for Tracked {
 
     fn length(&self) -> usize {
         let sources = self.source.iter().map(|source| source.len() + 4).sum::<usize>();
-        AROUND * 4 + sources + all(&[&self.id, &self.file, &self.description, &self.fix])
+        let also = self.also.iter().map(|remark| AROUND + all(&[&remark.source, &remark.description]));
+        let texts = [&self.id, &self.file, &self.description, &self.fix, &self.anchor];
+        AROUND * 4 + sources + all(&texts) + also.sum::<usize>()
     }
 }
 

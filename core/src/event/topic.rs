@@ -4,14 +4,14 @@
 
 use super::{
     AgentComplete, AgentFailed, AgentLost, AgentSkipped, AgentStart, AgentTimeout, AgentUsage, BatteryDone,
-    BatteryStart, BudgetStep, CycleBoundary, Decision, DecisionPoint, Event, EvidenceDone, EvidenceDowngrade,
-    EvidenceStart, FindingRaised, FixApplied, HookDone, HookStart, LoopAlert, LoopAppend, LoopAppended,
-    LoopArchive, LoopArchived, LoopEdited, LoopHeard, LoopOpened, LoopTurn, MergeBuilt, MergeIntent,
-    MergeRefused, MergeRequested, MergeStart, Order, PhaseTransition, PolicyCheckpoint, QuestionAnswered,
-    QuestionAsked, QuestionDeferred, Report, RevertIntent, RevertRefused, ReviewOpened, ReviewVerdict,
-    RunComplete, RunContinued, RunDiscarded, RunMerged, RunPaused, RunReentered, RunResumed, RunReverted,
-    RunStart, SessionEnd, SessionStart, ShadowDetected, TestsDone, TestsStart, WiggumBreak,
-    WorkflowEscalated,
+    BatteryStart, BudgetStep, CycleBoundary, Decision, DecisionPoint, DecisionRecord, Event, EvidenceDone,
+    EvidenceDowngrade, EvidenceStart, FindingRaised, FixApplied, HookDone, HookStart, LoopAlert, LoopAppend,
+    LoopAppended, LoopArchive, LoopArchived, LoopEdited, LoopHeard, LoopOpened, LoopTurn, MergeBuilt,
+    MergeIntent, MergeRefused, MergeRequested, MergeStart, Order, PhaseTransition, PolicyCheckpoint,
+    PreflightDone, PreflightStart, QuestionAnswered, QuestionAsked, QuestionDeferred, Report, RevertBuilt,
+    RevertIntent, RevertRefused, RevertRequested, RevertStart, ReviewOpened, ReviewVerdict, RunComplete,
+    RunContinued, RunDiscarded, RunMerged, RunPaused, RunReentered, RunResumed, RunReverted, RunStart,
+    SessionEnd, SessionStart, ShadowDetected, TestsDone, TestsStart, WiggumBreak, WorkflowEscalated,
 };
 
 macro_rules! topics {
@@ -49,6 +49,8 @@ topics! {
         Report RunReentered,
         Report RunContinued,
         Report RunDiscarded,
+        Order PreflightStart,
+        Report PreflightDone,
         Decision RunComplete,
     }
     /// An agent, from its start to its end.
@@ -74,6 +76,7 @@ topics! {
     Cycle CycleLine {
         Decision PhaseTransition,
         Decision DecisionPoint,
+        Decision DecisionRecord,
         Decision WorkflowEscalated,
         Decision FixApplied,
         Decision CycleBoundary,
@@ -103,6 +106,9 @@ topics! {
         Order MergeIntent,
         Report RunMerged,
         Report MergeRefused,
+        Report RevertRequested,
+        Order RevertStart,
+        Report RevertBuilt,
         Order RevertIntent,
         Report RunReverted,
         Report RevertRefused,

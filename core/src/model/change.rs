@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Oid;
 use super::named::named;
+use crate::text::path_key;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -22,6 +23,36 @@ pub struct ChangedFile {
     /// 0 for a binary file.
     pub added: u32,
     pub deleted: u32,
+    /// The beginning of the content's name in git, so that cycles can be compared; empty in journals from before.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub content: String,
+}
+
+impl Change {
+    /// What a file contains now, or that the change does not hold it. `None` where that is not known.
+    fn content_of(&self, path: &str) -> Option<&str> {
+        let key = path_key(path);
+        match self.files.iter().find(|file| path_key(&file.path) == key) {
+            Some(file) => Some(file.content.as_str()).filter(|content| !content.is_empty()),
+            None => (self.files_left_out == 0).then_some(""),
+        }
+    }
+
+    /// Whether anything was done at one of these files since an earlier state of the work. An empty path is all files. What
+    /// is not known counts as done.
+    pub fn touched_since<'a>(&self, earlier: &Change, paths: impl IntoIterator<Item = &'a str>) -> bool {
+        let known = |change: &Change| change.files.iter().any(|file| !file.content.is_empty());
+        if !known(self) || !known(earlier) {
+            return true;
+        }
+        if self.tree == earlier.tree {
+            return false;
+        }
+        paths.into_iter().any(|path| {
+            let (now, before) = (self.content_of(path), earlier.content_of(path));
+            path.is_empty() || now.is_none() || before.is_none() || now != before
+        })
+    }
 }
 
 /// The Maker's work so far: the whole difference from the run's base.
@@ -83,6 +114,8 @@ named! {
         HiddenText = "hidden_text",
         NotShown = "not_shown",
         NamesClash = "names_clash",
+        LinterChanged = "linter_changed",
+        TestCommandChanged = "test_command_changed",
     }
 }
 

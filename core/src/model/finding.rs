@@ -63,6 +63,9 @@ pub struct Citation {
     /// Filled in by the host, which can look: `None` until then, and when there was no tree to look in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holds: Option<bool>,
+    /// Whether the lines there have a word in common with the finding. Filled in by the host, for lines that hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub related: Option<bool>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -93,6 +96,13 @@ pub struct Finding {
     pub anchor: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reproduction: Option<Reproduction>,
+}
+
+/// What another reviewer wrote about the same finding.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Remark {
+    pub source: String,
+    pub description: String,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]

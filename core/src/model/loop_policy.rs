@@ -22,8 +22,8 @@ settings! {
         rounds: u32 = 20, "max_rounds", Whole(1, 1_000), GuardedAbove, "Ask a person after N rounds without human input.";
         /// PJ-36, PJ-63.
         checkpoint_ms: u64 = 30 * 60_000, "checkpoint_minutes", Minutes(1, 10_080), GuardedAbove, "Print a notice after N minutes without human input.";
-        approval: Approval = Approval::EveryPass, "approval", Words(&["every_pass", "goal_complete"]), Guarded,
-            "Ask a person after every PASS, or when the whole goal is done.";
+        approval: Approval = Approval::EveryPass, "approval", Words(&["step", "every_pass", "goal_complete"]), Guarded,
+            "Ask a person after every step that passes (`step`, also written `every_pass`), or when the whole goal is done.";
         /// MX-03.
         confidence_floor: u32 = 5, "confidence_floor", Whole(0, 10), GuardedBelow, "Ask a person about a plan with a confidence below N of 10.";
         /// PJ-31.

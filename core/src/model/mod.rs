@@ -26,7 +26,7 @@ pub use archetype::{ARCHETYPES, Archetype, EXPERTISE, Persona, Role, Sight, Tier
 pub use bounds::{Boundaries, Costs, Memory, Price};
 pub use change::{Change, ChangedFile, Counted, FileStatus, Sign, Signs};
 pub use count::counted;
-pub use finding::{CATEGORIES, Citation, Destination, Finding, Flaw, PROGRAM, Severity};
+pub use finding::{CATEGORIES, Citation, Destination, Finding, Flaw, PROGRAM, Remark, Severity};
 pub use lesson::{Lesson, LessonKind, Resolved};
 pub use loop_policy::{Approval, Goals, LimitMode, LoopPolicy, Risks};
 pub use number::{Money, Share};
@@ -43,7 +43,7 @@ pub use shadow::{SYSTEM, ShadowAction, ShadowSet, Sighting, SystemShadow};
 pub use signal::{Risk, Speaker, Token};
 pub use splitting::Splitting;
 pub use traits::Traits;
-pub use turns::{Alert, CheckEnd, LoopState, StepSize, TurnEvent, TurnSignal, Word};
+pub use turns::{Alert, CheckEnd, LOOP_RULES, LoopState, StepSize, TurnEvent, TurnSignal, Word};
 pub use workflow::{
     Domain, Participant, Phase, Purpose, Strategy, Workflow, loop_team, only_on_findings, pipeline_team,
     review_team, reviews_quality, team,

@@ -25,12 +25,31 @@ settings! {
         #[serde(skip_serializing_if = "Option::is_none")]
         test_command: Option<String> = None, "test_command", Command, Guarded,
             "Command that tests a tree. Run before landing.", unset "none";
+        #[serde(skip_serializing_if = "Option::is_none")]
+        setup_command: Option<String> = None, "setup_command", Command, Guarded,
+            "Command that installs what the tests need, such as `npm ci`. Run once per lock file.", unset "none";
+        /// U-10. Not so in journals from before it was.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        preflight: bool = true, "preflight", Switch, Guarded,
+            "Run `setup_command` and `test_command` on the base commit before the first agent starts.";
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        allow_red_base: bool = false, "allow_red_base", Switch, Guarded,
+            "Start although tests fail on the base commit, and land if no other test fails then. `--allow-red-base` sets it for one run.";
         /// The user allowed, for this run, landing without tests.
         no_tests: bool = false;
+        /// M-05: research that changes prose only is not sent back for tests. Not so in journals from before it was.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        prose_passes: bool = true;
+        /// M-07: choices are followed by their alternatives. Not so in journals from before they were.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        records_alternatives: bool = true;
         hooks: Vec<Hook> = Vec::new();
         /// Cycles allowed, where the configuration differs from the workflow's own number.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         max_cycles: BTreeMap<Workflow, u32> = BTreeMap::new();
+        #[serde(skip_serializing_if = "is_zero")]
+        extra_cycles: u32 = 0, "extra_cycles", Whole(0, 5), GuardedAbove,
+            "Cycles beyond the limit for runs that are converging when they reach it. `--extra-cycles` sets it for one run.";
         /// A3.
         confidence_floor: ConfidenceFloor = ConfidenceFloor::default(), "confidence_floor", Share, GuardedBelow,
             "Open the confidence gate when a proposal scores below this.";
@@ -45,6 +64,11 @@ settings! {
         #[serde(skip_serializing_if = "LoopPolicy::is_default")]
         looping: LoopPolicy = LoopPolicy::default();
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 /// A newtype only for its default of 0.5.
@@ -115,6 +139,13 @@ impl Agents {
 const SECOND: u64 = 1_000;
 const MINUTE: u64 = 60 * SECOND;
 
+const USUAL_SETUP: u64 = 15 * MINUTE;
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_usual_setup(ms: &u64) -> bool {
+    *ms == USUAL_SETUP
+}
+
 settings! {
     /// Time limits (D-09).
     pub struct Limits at "limits." in (run.limits) {
@@ -124,6 +155,8 @@ settings! {
         /// AF-056.
         mini_explorer_ms: u64 = 5 * MINUTE, "mini_explorer_minutes", Minutes(1, 240), GuardedAbove, "Time limit of the research at the confidence gate.";
         tests_ms: u64 = 5 * MINUTE, "tests_seconds", Seconds(1, 86_400), GuardedAbove, "Time limit of the test command.";
+        #[serde(skip_serializing_if = "is_usual_setup")]
+        setup_ms: u64 = USUAL_SETUP, "setup_seconds", Seconds(1, 86_400), GuardedAbove, "Time limit of the setup command.";
         hook_ms: u64 = MINUTE, "hook_seconds", Seconds(1, 3_600), GuardedAbove, "Time limit of a hook.";
     }
 }
@@ -149,10 +182,10 @@ settings! {
 settings! {
     pub struct Convergence at "convergence." in (run.convergence) {
         /// AF-102.
-        line_window: u32 = 10, "line_window", Whole(0, 1_000), Inert, "Most lines between two findings that count as the same one.";
-        overlap_percent: u32 = 50, "overlap_percent", Whole(1, 100), Inert, "Least keyword overlap of two findings that count as the same one, in percent.";
-        overlap: Overlap = Overlap::Min, "overlap", Words(&["min", "jaccard"]), Inert,
-            "Base of the overlap: the shorter finding (`min`) or both together (`jaccard`).";
+        line_window: u32 = 10, "line_window", Whole(0, 1_000), Inert, "Most lines between two findings that count as the same one, unless `overlap` is `weighed`.";
+        overlap_percent: u32 = 50, "overlap_percent", Whole(1, 100), Inert, "Least keyword overlap of two findings that count as the same one, in percent, unless `overlap` is `weighed`.";
+        overlap: Overlap = Overlap::Weighed, "overlap", Words(&["weighed", "min", "jaccard"]), Inert,
+            "How findings are compared: by words, code and place together (`weighed`), or by file, category and the share of common words of the shorter one (`min`) or of both (`jaccard`).";
         converging_above_percent: u32 = 80, "converging_above_percent", Whole(0, 100), GuardedBelow, "A run is converging above this score.";
         diverging_below_percent: u32 = 50, "diverging_below_percent", Whole(0, 100), GuardedBelow, "A run is diverging below this score; in between it is stalling.";
         diverging_cycles: u32 = 2, "diverging_cycles", Whole(1, 10), GuardedAbove, "Stop the run after N diverging cycles in a row.";
@@ -162,6 +195,12 @@ settings! {
         stop_without_baseline: bool = false, "stop_without_baseline", Switch, Inert, "Stop on a score of 0 even if the cycle before was clean.";
         /// AF-107.
         oscillating: u32 = 2, "oscillating", Whole(1, 20), GuardedAbove, "Stop the run at N findings that keep disappearing and coming back.";
+        /// J-09. Not so in journals from before it was.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        one_oscillates: bool = true, "one_oscillates", Switch, Inert, "Stop after the cycle in which one finding that was gone comes back.";
+        /// Whether the end at the limit of cycles says that the run was converging. Not so in journals from before it did.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        offers_a_cycle: bool = true;
         /// CL-09.
         persistent_floor: Severity = Severity::Critical, "persistent_floor", Words(&["INFO", "WARNING", "CRITICAL"]), Inert,
             "Ask a person about findings of at least this severity that stay open for two cycles.";
@@ -170,11 +209,15 @@ settings! {
     }
 }
 
-/// The denominator of keyword overlap (CL-18).
+/// How two findings are compared. Runs from before `Weighed` go on with what they recorded (CL-18).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Overlap {
+    /// [`crate::rules::identity`].
+    Weighed,
+    /// Keywords against those of the shorter finding.
     Min,
+    /// Keywords against those of both.
     Jaccard,
 }
 

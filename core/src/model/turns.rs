@@ -6,6 +6,10 @@ use serde::{Deserialize, Serialize};
 use super::named::named;
 use super::{Risk, Speaker, Token};
 
+/// The rules that new loops begin with. `loop.opened` records them, and a loop keeps its own: 0 is every loop before they
+/// were recorded, in which an Actor that needed a person ended the loop and its failures paused nothing.
+pub const LOOP_RULES: u32 = 1;
+
 named! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
@@ -86,6 +90,8 @@ named! {
         Fail = "fail",
         /// Forbidden, or nothing can be done about it (PC-03).
         GraveFail = "grave_fail",
+        /// The Actor can't go on without a person (L-05).
+        NeedsPerson = "needs_person",
         Pass = "pass",
         /// A PASS in the middle of a goal that is asked about only at its end (MX-01).
         PassOn = "pass_on",
@@ -163,6 +169,9 @@ pub struct TurnSignal {
     /// The first forbidden command of the text or of what a step added, with its place (PJ-34).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forbidden: Option<String>,
+    /// Files a step changed that its plan does not name, where the plan names files at all (L-09).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unplanned: Vec<String>,
     /// What a step really changed; only an Actor has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<StepSize>,

@@ -337,6 +337,7 @@ fn tried_section(text: &mut String, log: &[Entry]) {
                 CycleLine::CycleBoundary(boundary) => came_to(text, boundary),
                 CycleLine::PhaseTransition(_)
                 | CycleLine::DecisionPoint(_)
+                | CycleLine::DecisionRecord(_)
                 | CycleLine::WorkflowEscalated(_)
                 | CycleLine::FixApplied(_) => {}
             },

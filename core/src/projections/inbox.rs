@@ -12,6 +12,8 @@ use crate::text::shell_word;
 #[derive(Debug, Clone, Copy)]
 pub struct InboxRun<'a> {
     pub run_id: &'a str,
+    /// What the command to type calls it: its id, or a short name.
+    pub name: &'a str,
     /// Where its repository is.
     pub repository: &'a str,
     /// The reader is in that repository, so the command needs no `--repo`.
@@ -42,13 +44,14 @@ pub struct InboxItem {
 }
 
 impl InboxItem {
-    /// Nothing, if there is nothing to do or watch: the run is merged, discarded, or a closed loop.
+    /// Nothing, if there is nothing to do or watch: the run is merged, planned only, discarded, a review without findings, or
+    /// a closed loop.
     pub fn of(found: InboxRun<'_>) -> Option<InboxItem> {
-        let InboxRun { run_id, repository, here, interrupted, run } = found;
+        let InboxRun { run_id, name, repository, here, interrupted, run } = found;
         if run.rules().is_closed(run) {
             return None;
         }
-        let mut next = next(run_id, run, interrupted)?;
+        let mut next = next(name, run, interrupted)?;
         if !here {
             next.push_str(&format!(" --repo {}", shell_word(repository)));
         }
@@ -70,7 +73,11 @@ impl InboxItem {
 
 fn next(run_id: &str, run: &Run, interrupted: bool) -> Option<String> {
     match &run.outcome {
-        Some(Outcome { reason: Reason::Discarded, .. } | Outcome { status: RunStatus::Merged, .. }) => None,
+        Some(
+            Outcome { reason: Reason::Discarded, .. }
+            | Outcome { status: RunStatus::Merged | RunStatus::DryRun, .. }
+            | Outcome { status: RunStatus::Reviewed, reason: Reason::Approved, .. },
+        ) => None,
         Some(outcome) => {
             let mut commands = view::next_steps(run_id, run, outcome).into_iter().map(|(command, _)| command);
             commands.find(|command| command.starts_with("archeflow "))
@@ -97,7 +104,7 @@ fn detail(run: &Run) -> String {
 /// How the status of a run, as the index of its repository has it, should feel.
 pub fn tone(status: &str) -> Tone {
     match status {
-        "merged" | "dry_run" => Tone::Good,
+        "merged" | "dry_run" | "reviewed" => Tone::Good,
         "awaiting_merge" | "awaiting_answer" | "interrupted" => Tone::Caution,
         "running" => Tone::Plain,
         _ => Tone::Bad,
@@ -112,7 +119,8 @@ mod tests {
     fn a_paused_run_waits_to_be_resumed() {
         let mut run = Run::default();
         (run.paused, run.max_cycles) = (Some("socket".to_owned()), 2);
-        let found = InboxRun { run_id: "r", repository: "/a", here: true, interrupted: false, run: &run };
+        let found =
+            InboxRun { run_id: "r", name: "r", repository: "/a", here: true, interrupted: false, run: &run };
         let item = InboxItem::of(found);
         let drawn =
             item.as_ref().map(|item| (item.paused, item.waiting, item.detail.as_str(), item.next.as_str()));
@@ -120,10 +128,11 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_needs_a_person_has_its_command() {
-        use {Reason::*, RunStatus::*};
+    fn u11_a_run_that_needs_a_person_has_its_command() {
+        use Reason::{AgentFailures, Approved, Discarded, FindingsOpen};
+        use RunStatus::{AwaitingMerge, Failed, Merged, Reviewed, Stopped};
         type Row = (Option<(RunStatus, Reason)>, bool, bool, Option<(&'static str, bool)>);
-        let rows: [Row; 7] = [
+        let rows: [Row; 10] = [
             (None, false, true, Some(("archeflow show r", false))),
             (None, true, true, Some(("archeflow resume r", true))),
             (None, true, false, Some(("archeflow resume r --repo '/a b'", true))),
@@ -131,12 +140,15 @@ mod tests {
             (Some((Failed, AgentFailures)), false, false, Some(("archeflow resume r --repo '/a b'", true))),
             (Some((Merged, Approved)), false, true, None),
             (Some((Stopped, Discarded)), false, true, None),
+            (Some((RunStatus::DryRun, Reason::DryRun)), false, true, None),
+            (Some((Reviewed, Approved)), false, true, None),
+            (Some((Reviewed, FindingsOpen)), false, true, Some(("archeflow show r", true))),
         ];
         for (ended, interrupted, here, expected) in rows {
             let outcome = ended.map(|(status, reason)| Outcome { status, reason, detail: "why".to_owned() });
             let mut run = Run::default();
             run.outcome.clone_from(&outcome);
-            let found = InboxRun { run_id: "r", repository: "/a b", here, interrupted, run: &run };
+            let found = InboxRun { run_id: "r", name: "r", repository: "/a b", here, interrupted, run: &run };
             let item = InboxItem::of(found);
             let drawn = item.as_ref().map(|item| (item.next.as_str(), item.waiting));
             assert_eq!(drawn, expected, "{ended:?} {interrupted} {here}");

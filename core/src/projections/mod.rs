@@ -2,6 +2,7 @@
 //! page or a protocol server, which add looks and nothing else.
 
 pub mod board;
+pub mod commit_message;
 pub mod handoff;
 pub mod inbox;
 pub mod live;

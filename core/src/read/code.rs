@@ -13,9 +13,10 @@ enum DecidingLine {
 }
 
 /// Takes the code off the lines that have it, and makes quotations of those it shows not to be the agent's own.
-pub(super) fn apply(lines: &mut [TextLine<'_>], code: &str) {
+/// Returns whether a verdict has it.
+pub(super) fn apply(lines: &mut [TextLine<'_>], code: &str) -> bool {
     if code.is_empty() {
-        return;
+        return false;
     }
     // In the order of the lines, so that it can be searched: an answer may have a million of them.
     let mut coded: Vec<usize> = Vec::new();
@@ -42,6 +43,7 @@ pub(super) fn apply(lines: &mut [TextLine<'_>], code: &str) {
             line.kind = LineKind::Quote;
         }
     }
+    verdict
 }
 
 /// The line without the code and what surrounds it, if it ends with it.

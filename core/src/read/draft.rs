@@ -5,9 +5,16 @@ use std::collections::BTreeMap;
 use super::naming;
 use super::place;
 use super::text::{cap, head, is_markup, is_none, plain, tail};
+use super::words;
 use crate::model::{Finding, Flaw, Severity};
 
-const MAX_CELL: usize = 4000;
+pub(crate) const MAX_CELL: usize = 4000;
+
+/// The location of a finding that names none.
+const NOWHERE: &str = "-";
+
+/// The category of a finding that names none.
+const UNSTATED: &str = "general";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FindingField {
@@ -50,14 +57,15 @@ impl FindingField {
             "evidence" | "proof" | "reproduction" | "reproduction steps" | "repro" | "steps" => {
                 FindingField::Evidence
             }
-            _ => return None,
+            _ => return words::column(name),
         })
     }
 
     /// The label of this name. Fewer than columns: in running text more words mean something else.
     pub(crate) fn of_label(name: &str) -> Option<FindingField> {
         match name {
-            "type" | "title" | "message" | "details" | "steps" | "line" | "lines" | "files" | "sev" => None,
+            "type" | "title" | "message" | "details" | "steps" | "line" | "lines" | "files" | "sev"
+            | "行" => None,
             "impact" => Some(FindingField::Description),
             "steps to reproduce" => Some(FindingField::Evidence),
             _ => FindingField::of_column(name),
@@ -112,25 +120,31 @@ impl Draft {
         self.current = Some(FindingField::Severity);
     }
 
-    /// The finding, if it is complete.
+    /// Whether it names a place, be it `-`.
+    pub(crate) fn is_placed(&self) -> bool {
+        !self.get(FindingField::Location).trim().is_empty()
+            || !place_in(self.get(FindingField::Description)).is_empty()
+    }
+
+    /// The finding, if it has a severity and a description. A place and a category are wanted, and what is missing is
+    /// stated as such (J-02, J-08).
     pub(crate) fn into_finding(mut self, source: &str) -> Result<Finding, String> {
         if let Some(problem) = self.unclear {
             return Err(problem);
         }
         let severity = self.severity.ok_or("a finding without a severity")?;
+        if self.get(FindingField::Description).trim().is_empty() {
+            return Err(format!("a {} finding without a description", severity.name()));
+        }
         if self.get(FindingField::Location).is_empty() {
             let place = place_in(self.get(FindingField::Description));
-            self.add(FindingField::Location, &place);
-        }
-        for field in [FindingField::Location, FindingField::Category, FindingField::Description] {
-            let value = self.get(field);
-            if value.trim().is_empty() || field == FindingField::Category && is_none(value) {
-                return Err(format!("a {} finding without a {}", severity.name(), field.name()));
-            }
+            self.add(FindingField::Location, if place.is_empty() { NOWHERE } else { &place });
         }
         let location = self.location();
         let (file, line) = place::place(&location);
-        let (category, flaw) = category(self.get(FindingField::Category));
+        let (category, flaw) = Some(self.get(FindingField::Category))
+            .filter(|said| !is_none(said))
+            .map_or_else(|| (UNSTATED.to_owned(), None), category);
         let (description, evidence) =
             (cap(self.get(FindingField::Description), MAX_CELL), self.stated(FindingField::Evidence));
         let citations = place::citations(&file, line, &description, &evidence);

@@ -6,32 +6,44 @@
 
 use super::Problems;
 use super::draft::{Draft, FindingField};
-use super::heads::{fill, label, opening, unprefixed};
+use super::heads::{fill, label, opening, unnamed, unprefixed};
 use super::json::{self, Json};
 use super::lines::{self, LineKind, TextLine};
 use super::naming;
 use super::review;
+use super::rows::{self, columns, draft_of_row, is_check, is_tally_row};
 use super::sections;
 use super::status;
 use super::table;
 use super::text::{is_none, plain, unbullet};
+use super::verdict::{self, VerdictClaim};
 use crate::event::fitting;
-use crate::model::{Finding, Severity, Verdict};
+use crate::model::{Finding, Severity};
 
 const MAX_FINDINGS: usize = 500;
 
 /// The most that are read, to find the most severe among them.
 const MAX_READ: usize = 20_000;
 
+/// The most fences below findings that are looked at.
+const MAX_FENCES: usize = 50;
+
 /// What JSON that means to be findings holds.
 const SEVERITY_KEY: &str = "\"severity\"";
 
+#[derive(Default)]
 pub(crate) struct ParsedFindings {
     pub findings: Vec<Finding>,
     /// Also those beyond the bound.
     pub accepted: usize,
     /// Verdicts in JSON beside findings, with their lines.
-    pub verdicts: Vec<(usize, Option<Verdict>)>,
+    pub verdicts: Vec<(usize, VerdictClaim)>,
+    /// The lines of findings above INFO that name no place, not even `-`.
+    pub unplaced: Vec<(usize, Severity)>,
+    /// How many problems are rows that are shown as code.
+    pub shown: usize,
+    /// Lines that open a fence which is part of no finding, below the first one.
+    pub fences: Vec<usize>,
 }
 
 pub(crate) fn findings(
@@ -40,9 +52,20 @@ pub(crate) fn findings(
     categories: &[String],
     problems: &mut Problems,
 ) -> ParsedFindings {
-    let found = ParsedFindings { findings: Vec::new(), accepted: 0, verdicts: Vec::new() };
-    let mut reader =
-        Reader { source, lines, categories, problems, found, rejected: 0, title: String::new(), group: None };
+    let mut reader = Reader {
+        source,
+        lines,
+        categories,
+        problems,
+        found: ParsedFindings::default(),
+        rejected: 0,
+        title: String::new(),
+        group: None,
+        blocked: None,
+    };
+    if reader.bare_json() {
+        return reader.found;
+    }
     let mut at = 0;
     while at < lines.len() {
         // Every step goes forward, whatever it made of the line.
@@ -50,6 +73,37 @@ pub(crate) fn findings(
     }
     reader.leave_group();
     reader.found
+}
+
+/// The lines with tables in fences as if they were not.
+pub(crate) fn with_shown_tables<'a>(lines: &[TextLine<'a>]) -> Vec<TextLine<'a>> {
+    let mut unfenced = lines.to_vec();
+    let mut in_text = false;
+    for line in &mut unfenced {
+        line.kind = match line.kind {
+            LineKind::Open => {
+                in_text = is_plain_text(&lines::info(line.text));
+                if in_text { LineKind::Blank } else { LineKind::Open }
+            }
+            LineKind::Close if in_text => LineKind::Blank,
+            LineKind::Fenced if in_text && table::is_row(line.text) => LineKind::Plain,
+            LineKind::Fenced if in_text => LineKind::Blank,
+            LineKind::Fenced
+            | LineKind::Close
+            | LineKind::Plain
+            | LineKind::Blank
+            | LineKind::Quote
+            | LineKind::Indented
+            | LineKind::Diff
+            | LineKind::Comment => line.kind,
+        };
+    }
+    unfenced
+}
+
+/// The info strings of a fence around text, not code.
+pub(super) fn is_plain_text(info: &str) -> bool {
+    matches!(info, "" | "md" | "markdown" | "text" | "txt" | "plaintext")
 }
 
 /// Leaves out what is too much for a line of the log, and returns how many that are.
@@ -62,8 +116,11 @@ pub(crate) fn keep_the_gravest(found: &mut Vec<Finding>, accepted: usize) -> usi
 struct Group {
     severity: Severity,
     line: usize,
+    level: usize,
     end: usize,
     rows_before: usize,
+    /// In other words than the brief's and of no weight: it need not hold findings.
+    lax: bool,
 }
 
 /// How a finding in several lines begins, which decides where it ends.
@@ -86,6 +143,8 @@ struct Reader<'r, 'a> {
     /// The last heading: what a block of labels without a description is about.
     title: String,
     group: Option<Group>,
+    /// Whether the status is BLOCKED, once that was asked.
+    blocked: Option<bool>,
 }
 
 impl<'r, 'a> Reader<'r, 'a> {
@@ -128,7 +187,7 @@ impl<'r, 'a> Reader<'r, 'a> {
         if let Some(draft) = opening(text, self.categories) {
             return self.block(at, draft, form);
         }
-        if let Some(group) = self.group.as_ref().filter(|_| listed && !is_none(text)) {
+        if let Some(group) = self.group.as_ref().filter(|_| listed && !says_none(text)) {
             let mut draft = Draft::of(group.severity);
             fill(&mut draft, text, self.categories);
             return self.block(at, draft, form);
@@ -160,7 +219,7 @@ impl<'r, 'a> Reader<'r, 'a> {
                 continue;
             }
             let cells = table::cells(line.text, Some(columns.len()));
-            let repeated = self::columns(&cells).is_some_and(|again| again == columns);
+            let repeated = rows::columns(&cells).is_some_and(|again| again == columns);
             if repeated || cells.iter().all(|cell| is_none(cell)) {
                 continue;
             }
@@ -183,17 +242,19 @@ impl<'r, 'a> Reader<'r, 'a> {
     fn other_table(&mut self, at: usize, width: usize) -> usize {
         let end = self.end_of_table(at);
         let mut holds_rows = false;
+        let mut holds_other = false;
         for (row, line) in self.lines.iter().enumerate().take(end).skip(at) {
             let cells = table::cells(line.text, Some(width));
             if is_tally_row(&cells) || table::is_rule(line.text) {
                 continue;
             }
             holds_rows |= row > at && !cells.iter().all(|cell| is_none(cell));
-            if cells.iter().any(|cell| naming::severity(cell).is_some()) {
+            holds_other |= row > at && !cells.iter().any(|cell| is_check(cell));
+            if cells.iter().any(|cell| naming::asked_severity(cell).is_some()) {
                 self.unreadable(row);
             }
         }
-        if width >= 4 && holds_rows {
+        if width >= 4 && holds_rows && holds_other {
             self.problems.at(at, "a table whose columns are not those of findings");
         }
         end
@@ -202,11 +263,14 @@ impl<'r, 'a> Reader<'r, 'a> {
     // Everything that is not a table.
 
     fn heading(&mut self, at: usize, level: usize, title: &str) -> usize {
-        let title = unprefixed(sections::unnumber(title));
+        let bare = sections::unnumber(title);
+        let numbered = bare.len() < title.len() && title.starts_with(|c: char| c.is_ascii_digit());
+        let titled = numbered || unnamed(bare).is_some();
+        let title = unprefixed(bare);
         let next = self.next_text_line(at + 1).filter(|line| line.kind == LineKind::Plain);
         let labelled =
             next.and_then(|line| label(line.text)).is_some_and(|(field, _)| field != FindingField::Severity);
-        if let Some(severity) = naming::over_group(title) {
+        if let Some(severity) = naming::over_group(title).filter(|_| !self.is_about_status(title)) {
             if labelled {
                 return self.block(at, Draft::of(severity), Form::Heading);
             }
@@ -215,16 +279,34 @@ impl<'r, 'a> Reader<'r, 'a> {
                 self.leave_group();
                 let end = sections::end_of(self.lines, at, level);
                 let rows_before = self.found.accepted + self.rejected;
-                self.group = Some(Group { severity, line: at, end, rows_before });
+                let lax = severity == Severity::Info && !naming::names_asked(title);
+                self.group = Some(Group { severity, line: at, level, end, rows_before, lax });
             }
             return at;
         }
         if let Some(draft) = opening(title, self.categories) {
             return self.block(at, draft, Form::Heading);
         }
+        let inside = self.group.as_ref().filter(|group| group.level < level && level <= 6);
+        if let Some(group) = inside.filter(|_| titled && !ticked_off(title)) {
+            let mut draft = Draft::of(group.severity);
+            fill(&mut draft, title, self.categories);
+            return self.block(at, draft, Form::Heading);
+        }
         self.title = plain(title);
         self.note_naming(at);
         at
+    }
+
+    /// Under `Blockers` an agent that is blocked says why: that is its remark (AF-040).
+    fn is_about_status(&mut self, title: &str) -> bool {
+        let blockers = title.get(..7).is_some_and(|word| word.eq_ignore_ascii_case("blocker"));
+        let lines = self.lines;
+        let blocked = || {
+            let mut own = lines.iter().filter(|line| line.kind == LineKind::Plain);
+            own.any(|line| status::is_blocked(line.text))
+        };
+        blockers && *self.blocked.get_or_insert_with(blocked)
     }
 
     /// A group has to have held what its heading promised: findings, or the word none.
@@ -234,7 +316,10 @@ impl<'r, 'a> Reader<'r, 'a> {
         let about_all = |line: &&TextLine| status::looks_like_one(line.text) || review::is_control(line.text);
         let mut body = body.iter().filter(|line| line.kind != LineKind::Blank && !about_all(line)).peekable();
         let rows = self.found.accepted + self.rejected - group.rows_before;
-        if rows == 0 && (body.peek().is_none() || body.any(|line| !is_none(unbullet(line.text.trim())))) {
+        if !group.lax
+            && rows == 0
+            && (body.peek().is_none() || body.any(|line| !says_none(unbullet(line.text.trim()))))
+        {
             self.unreadable(group.line);
         }
     }
@@ -327,7 +412,7 @@ impl<'r, 'a> Reader<'r, 'a> {
 
     fn is_table(&self, at: usize, line: &TextLine<'a>) -> bool {
         let cells = table::cells(line.text, None);
-        let severe = cells.iter().any(|cell| naming::severity(cell).is_some());
+        let severe = cells.iter().any(|cell| naming::asked_severity(cell).is_some());
         severe || columns(&cells).is_some() || table::begins(self.lines, at)
     }
 
@@ -363,9 +448,12 @@ impl<'r, 'a> Reader<'r, 'a> {
     fn fence(&mut self, at: usize) -> usize {
         let info = self.lines.get(at).map_or_else(String::new, |line| lines::info(line.text));
         let end = self.fenced(at).last().map_or(at, |(row, _)| row) + 1;
+        if self.found.accepted > 0 && self.found.fences.len() < MAX_FENCES {
+            self.found.fences.push(at);
+        }
         match info.as_str() {
             "json" => self.json(at),
-            "" | "md" | "markdown" | "text" | "txt" | "plaintext" => self.note_shown_row(at, end),
+            text if is_plain_text(text) => self.note_shown_row(at, end),
             _ => {}
         }
         end
@@ -383,14 +471,37 @@ impl<'r, 'a> Reader<'r, 'a> {
             row || text.contains(SEVERITY_KEY)
         });
         if let Some((row, _)) = shown {
+            self.found.shown += 1;
             self.problems.at(row, "findings shown as code are not read");
         }
+    }
+
+    /// An answer that is JSON and nothing else.
+    fn bare_json(&mut self) -> bool {
+        let mut shown = self.lines.iter().enumerate().filter(|(_, line)| !line.text.trim().is_empty());
+        let Some((at, first)) = shown.next() else { return false };
+        let last = shown.next_back().map_or(first, |(_, last)| last);
+        let starts = first.text.trim_start().starts_with(['{', '[']);
+        if !starts || !last.text.trim_end().ends_with(['}', ']']) {
+            return false;
+        }
+        let text: String = self.lines.iter().flat_map(|line| [line.text, "\n"]).collect();
+        let value = json::parse(&text);
+        let is_review = value.as_ref().and_then(findings_in).is_some();
+        if is_review {
+            self.read_json(at, value.as_ref(), &text);
+        }
+        is_review
     }
 
     fn json(&mut self, at: usize) {
         let text: String = self.fenced(at).flat_map(|(_, line)| [line.text, "\n"]).collect();
         let value = json::parse(&text);
-        if let Some((verdict, items)) = value.as_ref().and_then(findings_in) {
+        self.read_json(at, value.as_ref(), &text);
+    }
+
+    fn read_json(&mut self, at: usize, value: Option<&Json>, text: &str) {
+        if let Some((verdict, items)) = value.and_then(findings_in) {
             self.found.verdicts.extend(verdict.map(|said| (at, verdict_of(said))));
             for item in items {
                 self.finish(at, draft_of_json(item));
@@ -403,8 +514,12 @@ impl<'r, 'a> Reader<'r, 'a> {
     // What becomes of a row.
 
     fn finish(&mut self, line: usize, draft: Draft) {
+        let placed = draft.is_placed();
         match draft.into_finding(self.source) {
             Ok(finding) => {
+                if !placed && finding.severity > Severity::Info && self.found.unplaced.len() < MAX_FINDINGS {
+                    self.found.unplaced.push((line, finding.severity));
+                }
                 self.found.accepted += 1;
                 if self.found.findings.len() < MAX_READ {
                     self.found.findings.push(finding);
@@ -428,58 +543,6 @@ impl<'r, 'a> Reader<'r, 'a> {
     fn unreadable(&mut self, line: usize) {
         self.reject(line, "names a severity but could not be read as a finding".to_owned());
     }
-}
-
-/// The columns of a header of findings: it has a severity, and a location or a description.
-fn columns(header: &[String]) -> Option<Vec<Option<FindingField>>> {
-    if header.len() > 32 || header.len() < 2 {
-        return None;
-    }
-    let columns: Vec<_> =
-        header.iter().map(|cell| FindingField::of_column(&plain(cell).to_lowercase())).collect();
-    let has = |field| columns.contains(&Some(field));
-    (has(FindingField::Severity) && (has(FindingField::Location) || has(FindingField::Description)))
-        .then_some(columns)
-}
-
-fn draft_of_row(columns: &[Option<FindingField>], cells: &[String]) -> Result<Draft, String> {
-    if cells.len() > columns.len() {
-        return Err(format!("a row of {} cells under {} columns", cells.len(), columns.len()));
-    }
-    let required = [
-        FindingField::Location,
-        FindingField::Severity,
-        FindingField::Category,
-        FindingField::Description,
-        FindingField::Fix,
-    ];
-    for field in required {
-        let column = columns.iter().position(|column| *column == Some(field));
-        if column.is_none_or(|column| column >= cells.len()) {
-            return Err(format!("a row without a {}", field.name()));
-        }
-    }
-    let mut draft = Draft::default();
-    for (column, cell) in columns.iter().zip(cells) {
-        match column {
-            Some(FindingField::Severity) => draft.set_severity(cell),
-            Some(field) => draft.add(*field, cell),
-            None => {}
-        }
-    }
-    Ok(draft)
-}
-
-/// A row that only counts: severities beside numbers, or nothing but severities.
-fn is_tally_row(cells: &[String]) -> bool {
-    let counts = |cell: &String| is_none(cell) || cell.bytes().all(|b| b.is_ascii_digit() || b == b'*');
-    let total =
-        |cell: &String| ["total", "count", "severity"].iter().any(|word| cell.eq_ignore_ascii_case(word));
-    let severities = cells.iter().filter(|cell| naming::severity(cell).is_some()).count();
-    let others = cells.len() - severities;
-    let rest = || cells.iter().filter(|cell| naming::severity(cell).is_none());
-    severities == 1 && others > 0 && rest().all(counts)
-        || severities > 1 && rest().all(|c| counts(c) || total(c))
 }
 
 /// `Critical (0)` and `Warnings: none` promise nothing.
@@ -524,12 +587,32 @@ fn draft_of_json(item: &Json) -> Draft {
     draft
 }
 
-fn verdict_of(said: &Json) -> Option<Verdict> {
-    match said.scalar() {
-        Some("APPROVED") => Some(Verdict::Approved),
-        Some("REJECTED") => Some(Verdict::Rejected),
-        _ => None,
+fn verdict_of(said: &Json) -> VerdictClaim {
+    said.scalar().map_or(VerdictClaim::asked(None), verdict::of_value)
+}
+
+/// `None.`, `No critical issues found.`
+pub(super) fn says_none(text: &str) -> bool {
+    let bare = text.trim_matches(|c: char| !c.is_alphanumeric());
+    if is_none(text) {
+        return true;
     }
+    let mut named = bare.split(' ');
+    let no = named.next().is_some_and(|word| word.eq_ignore_ascii_case("no"));
+    let last = bare.rsplit(' ').find(|word| {
+        !["found", "identified", "detected", "remaining", "remain"]
+            .iter()
+            .any(|end| word.eq_ignore_ascii_case(end))
+    });
+    let units = ["issues", "findings", "problems", "concerns", "vulnerabilities", "blockers"];
+    let only_words = bare.bytes().all(|b| b.is_ascii_alphabetic() || matches!(b, b' ' | b'-'));
+    let of = last.is_some_and(|word| units.iter().any(|unit| word.eq_ignore_ascii_case(unit)));
+    no && of && only_words && bare.len() <= 60
+}
+
+/// A heading with a tick is about something that was checked or mended.
+fn ticked_off(title: &str) -> bool {
+    title.contains(['✅', '✓', '✔'])
 }
 
 /// Adds a labelled line. `false`: the label begins the next finding.

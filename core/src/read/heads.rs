@@ -9,10 +9,15 @@ use crate::model::CATEGORIES;
 /// `**Fix:** bind parameters` and its variants.
 pub(crate) fn label(text: &str) -> Option<(FindingField, &str)> {
     let text = unbullet(text.trim()).trim_start_matches(['*', '_', '`']);
-    let colon = text.char_indices().take(30).find(|(_, c)| *c == ':')?.0;
-    let name = head(text, colon).trim_end_matches(['*', '_', '`', ' ']);
-    let field = FindingField::of_label(&name.to_ascii_lowercase())?;
-    Some((field, tail(text, colon + 1).trim_start_matches(['*', '_']).trim()))
+    let (at, colon) = text.char_indices().take(30).find(|(_, c)| matches!(c, ':' | '：'))?;
+    let name = head(text, at).trim_end_matches(['*', '_', '`', ' ']);
+    let value = tail(text, at + colon.len_utf8()).trim_start_matches(['*', '_']).trim();
+    let lines = ["line", "lines"].iter().any(|label| label.eq_ignore_ascii_case(name));
+    if lines && value.trim_start_matches(['L', '`']).starts_with(|c: char| c.is_ascii_digit()) {
+        return Some((FindingField::Line, value.trim_matches('`')));
+    }
+    let field = FindingField::of_label(&name.to_lowercase())?;
+    Some((field, value))
 }
 
 /// A finding that begins with its severity, or with its place and then its severity.
@@ -27,7 +32,7 @@ pub(crate) fn opening(text: &str, categories: &[String]) -> Option<Draft> {
 }
 
 fn is_separator(c: char) -> bool {
-    c.is_whitespace() || is_dash(c) || is_emoji(c) || matches!(c, ':' | ',' | '|' | '/' | '·')
+    c.is_whitespace() || is_dash(c) || is_emoji(c) || matches!(c, ':' | '：' | ',' | '|' | '/' | '·')
 }
 
 /// Takes place and category from the front of a text; what remains describes, up to `Fix:` and `Evidence:`.
@@ -178,6 +183,9 @@ fn inline_label(text: &str) -> Option<(FindingField, usize)> {
 /// `Finding 1:` and `Issue #2 -` in front of a finding.
 pub(crate) fn unprefixed(text: &str) -> &str {
     let text = text.trim_start_matches(['*', '_']).trim_start();
+    if let Some(rest) = unnamed(text) {
+        return rest;
+    }
     let Some(rest) = ["finding", "issue"].iter().find_map(|word| {
         let (start, rest) = text.split_at_checked(word.len())?;
         start.eq_ignore_ascii_case(word).then_some(rest)
@@ -190,4 +198,17 @@ pub(crate) fn unprefixed(text: &str) -> &str {
         return text;
     }
     tail(rest, number).trim_start_matches(|c| is_separator(c) || matches!(c, '.' | '*'))
+}
+
+/// The text behind a finding's name, as in `CR-01: title`. A severity is none: see [`naming::opening`].
+pub(crate) fn unnamed(text: &str) -> Option<&str> {
+    let letters = text.bytes().take_while(u8::is_ascii_uppercase).count();
+    let rest = tail(text, letters);
+    let rest = rest.strip_prefix('-').unwrap_or(rest);
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let behind = tail(rest, digits).trim_start_matches(['*', '_', '`', ']', ' ']);
+    let separated = behind.starts_with(|c: char| matches!(c, ':' | '：') || is_dash(c));
+    let fits = (1..=5).contains(&letters) && (1..=4).contains(&digits);
+    let severity = super::words::severity_of(head(text, letters)).is_some();
+    (fits && separated && !severity).then(|| behind.trim_start_matches(is_separator))
 }

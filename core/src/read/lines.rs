@@ -64,6 +64,8 @@ struct Fence {
     mark: char,
     length: usize,
     indent: u32,
+    /// It shows a diff, in which a fence of the file begins with the space of an unchanged line.
+    diff: bool,
 }
 
 #[derive(Default)]
@@ -161,12 +163,13 @@ fn opens(text: &str, indent: u32) -> Option<Fence> {
     let info = text.trim_start_matches(mark);
     let length = text.len() - info.len();
     let inline = mark == '`' && info.contains('`');
-    (length >= 3 && !inline).then_some(Fence { mark, length, indent })
+    let diff = matches!(info.trim().to_ascii_lowercase().as_str(), "diff" | "patch" | "udiff");
+    (length >= 3 && !inline).then_some(Fence { mark, length, indent, diff })
 }
 
 fn closes(fence: &Fence, bare: &str, indent: u32) -> bool {
     bare.len() >= fence.length
-        && indent <= fence.indent.saturating_add(3)
+        && indent <= fence.indent.saturating_add(if fence.diff { 0 } else { 3 })
         && bare.chars().all(|c| c == fence.mark)
 }
 

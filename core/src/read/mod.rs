@@ -19,22 +19,32 @@ mod place;
 mod proposal;
 mod reproductions;
 mod review;
+mod rows;
 mod sections;
+mod spelling;
 mod status;
 mod structured;
 mod table;
+mod test_output;
 pub(crate) mod text;
 mod traits;
+mod transcripts;
+mod verdict;
+#[doc(hidden)]
+pub mod words;
+mod wrapped;
 
 pub(crate) use lines::closed;
 pub use parts::of_parts;
 pub use sections::section;
 pub use structured::{render, schema_for, schema_with_reproductions};
+pub use test_output::failing_tests;
 #[doc(hidden)]
 pub use traits::Untold;
 
 use crate::model::{Answer, AnswerBody, Role};
 use lines::{LineKind, TextLine};
+use review::ReviewContext;
 use sections::SectionedText;
 
 /// A hostile answer can hold a million unreadable rows; at most this many complaints are kept.
@@ -47,9 +57,13 @@ pub fn answer(role: Role, archetype: &str, bytes: &[u8]) -> Answer {
 
 /// The same in a run whose lenses brought categories of their own, from an agent whose brief named this code.
 pub fn answer_in(role: Role, archetype: &str, bytes: &[u8], categories: &[String], code: &str) -> Answer {
-    let text = text::decode(bytes);
+    let mut text = text::decode(bytes);
+    let is_review = matches!(role, Role::Gatekeeper | Role::Reviewer);
+    let bare = is_review.then(|| wrapped::unwrapped(&text)).flatten();
+    let unwrapped = bare.is_some();
+    text = bare.unwrap_or(text);
     let mut page = SectionedText::new(&text);
-    code::apply(&mut page.lines, code);
+    let coded = code::apply(&mut page.lines, code);
     let lines = &page.lines;
     let mut problems = Problems::default();
 
@@ -58,7 +72,9 @@ pub fn answer_in(role: Role, archetype: &str, bytes: &[u8], categories: &[String
         Role::Explorer | Role::Maker => AnswerBody::Prose,
         Role::Creator => AnswerBody::Proposal(proposal::proposal(&page, &mut problems)),
         Role::Gatekeeper | Role::Reviewer => {
-            AnswerBody::Review(review::review(archetype, lines, categories, &mut problems))
+            let uncoded = !code.is_empty() && !coded;
+            let context = ReviewContext { categories, coded, uncoded, unwrapped };
+            AnswerBody::Review(review::review(archetype, lines, context, &mut problems))
         }
     };
     Answer {

@@ -17,11 +17,19 @@
 
 use super::place;
 use super::table;
-use super::text::{between, head, holds, is_dash, is_emoji, is_none, spans, tail, unbullet};
+use super::text::{between, first_word, head, holds, is_dash, is_emoji, is_none, spans, tail, unbullet};
+use super::words;
 use crate::model::Severity;
 
 /// The severity a cell or a label states, whatever decorates it.
 pub(crate) fn severity(cell: &str) -> Option<Severity> {
+    let decoration =
+        |c: char| c.is_whitespace() || is_emoji(c) || matches!(c, '*' | '_' | '`' | '[' | ']' | '(' | ')');
+    words::severity_of(cell.trim_matches(decoration))
+}
+
+/// The same, in one of the three words the brief asks for. In a table about something else `high` need not be one.
+pub(crate) fn asked_severity(cell: &str) -> Option<Severity> {
     let decoration =
         |c: char| c.is_whitespace() || is_emoji(c) || matches!(c, '*' | '_' | '`' | '[' | ']' | '(' | ')');
     word(cell.trim_matches(decoration))
@@ -35,9 +43,11 @@ fn word(text: &str) -> Option<Severity> {
 /// See the module: whether a line names a severity.
 pub(crate) fn names(text: &str) -> bool {
     if !holds(text, &["critical", "warning", "info"]) {
-        return false;
+        let bare = || unbullet(text.trim().trim_start_matches('#').trim_start());
+        return words::opens(first_word(text)) && opening(bare()).is_some();
     }
-    let row = table::is_row(text) && table::cells(text, None).iter().any(|cell| severity(cell).is_some());
+    let row =
+        table::is_row(text) && table::cells(text, None).iter().any(|cell| asked_severity(cell).is_some());
     row || opening(unbullet(text.trim().trim_start_matches('#').trim_start())).is_some()
         || Sentence::new(text).names()
 }
@@ -65,7 +75,10 @@ pub(crate) fn leading(text: &str) -> Option<Lead<'_>> {
     let opened = head(text, text.len() - inner.len()).contains(['*', '_', '`', '[', '(']);
     let end = inner.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(inner.len());
     let (name, behind) = (head(inner, end), tail(inner, end));
-    let severity = word(name)?;
+    let severity = words::severity_of(name).filter(|_| words::opens(name))?;
+    if let Some(rest) = numbered(name, behind) {
+        return Some(Lead { severity, rest });
+    }
     if behind.starts_with(|c: char| c.is_alphanumeric()) || is_name_part(behind) {
         return None;
     }
@@ -77,9 +90,29 @@ pub(crate) fn leading(text: &str) -> Option<Lead<'_>> {
     let rest = bare.trim_start_matches(|c: char| {
         c.is_whitespace() || is_dash(c) || matches!(c, ':' | '|' | '*' | '_') || closer(c) && c != '`'
     });
-    let placed = name == severity.name()
-        && (rest.is_empty() || rest.starts_with('(') || place::leading(rest).is_some());
+    let shouted = name.bytes().all(|b| b.is_ascii_uppercase());
+    let placed = shouted && (rest.is_empty() || rest.starts_with('(') || place::leading(rest).is_some());
+    if word(name).is_none() {
+        // `high` and `low` are words of prose as well: bold alone does not make them severities.
+        let bracketed = head(text, text.len() - inner.len()).contains(['[', '(']) && closed;
+        let opens = bracketed || separated && (closed || shouted) || placed && !rest.is_empty();
+        return opens.then_some(Lead { severity, rest });
+    }
     (closed || separated || placed).then_some(Lead { severity, rest })
+}
+
+/// `HIGH-001: …`: a severity in capitals with a number, which names a finding. One that is ticked off is none.
+fn numbered<'a>(name: &str, behind: &'a str) -> Option<&'a str> {
+    let digits = behind.strip_prefix('-')?;
+    let count = digits.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = tail(digits, count).trim_start_matches(['*', '_', '`', ']', ' ']);
+    let separated = rest.starts_with(|c| matches!(c, ':' | '：') || is_dash(c));
+    let named = count > 0 && count < 5 && name.bytes().all(|b| b.is_ascii_uppercase());
+    (named && separated && !rest.contains(['✅', '✓', '✔'])).then(|| {
+        rest.trim_start_matches(|c: char| {
+            c.is_whitespace() || is_dash(c) || matches!(c, ':' | '：' | '*' | '_')
+        })
+    })
 }
 
 /// `-level`, `.x` and `::x` make a word part of a longer one.
@@ -108,9 +141,9 @@ pub(crate) fn is_tally(rest: &str) -> bool {
     if behind.starts_with(char::is_alphanumeric) {
         return false;
     }
-    let words = behind.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let following = behind.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     // The next severity is judged by itself.
-    let before_next = words.take_while(|next| word(next).is_none() && !is_plural(next));
+    let before_next = following.take_while(|next| word(next).is_none() && !is_plural(next));
     before_next.into_iter().all(|next| next == "and" || is_unit(next))
 }
 
@@ -126,17 +159,58 @@ fn is_plural(text: &str) -> bool {
 
 /// The severity of a heading over several findings: `Critical`, `Warnings`, `🔴 CRITICAL findings (2)`.
 pub(crate) fn over_group(title: &str) -> Option<Severity> {
-    let mut words = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    let first = words.next()?;
-    let severity = word(first).or_else(|| word(first.strip_suffix(['s', 'S'])?))?;
+    let mut named = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let first = named.next()?;
+    let one = if words::severity_of(first).is_some() { first } else { first.strip_suffix(['s', 'S'])? };
+    let severity = words::severity_of(one)?;
+    let mut named = named.peekable();
+    // `Notes` and `Suggestions` alone are no severities, `Important issues` are.
+    if !words::opens(one) && (words::is_prose(one) || one.is_ascii() && named.peek().is_none()) {
+        return None;
+    }
     let kind = |text: &str| {
-        let kinds = ["severity", "level", "problem", "problems", "concern", "concerns", "none"];
         is_unit(text)
-            || kinds.iter().any(|kind| text.eq_ignore_ascii_case(kind))
+            || GROUPED.iter().any(|kind| text.eq_ignore_ascii_case(kind))
             || text.bytes().all(|b| b.is_ascii_digit())
+            // Another language's words for the same.
+            || !text.contains(|c: char| c.is_ascii_alphabetic())
     };
-    words.all(kind).then_some(severity)
+    named.all(kind).then_some(severity)
 }
+
+/// Whether a heading begins with one of the three words the brief asks for.
+pub(crate) fn names_asked(title: &str) -> bool {
+    let first = title.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty()).unwrap_or("");
+    word(first).is_some() || is_plural(first)
+}
+
+/// What a heading over several findings says beside their severity: what they are, and what is to be done.
+const GROUPED: [&str; 24] = [
+    "severity",
+    "level",
+    "priority",
+    "risk",
+    "problem",
+    "problems",
+    "concern",
+    "concerns",
+    "observation",
+    "observations",
+    "item",
+    "items",
+    "bug",
+    "bugs",
+    "suggestion",
+    "suggestions",
+    "must",
+    "should",
+    "fix",
+    "be",
+    "fixed",
+    "not",
+    "blocking",
+    "none",
+];
 
 /// The words of a line, for rules 2 and 4.
 struct Sentence<'a> {

@@ -1,5 +1,6 @@
 //! Places in a tree: `src/a.rs:10` and its variants, and the citations a finding rests on.
 
+use super::spelling;
 use super::text::{Span, between, head, is_dash, is_none, spans, tail, unlink};
 use crate::model::Citation;
 
@@ -19,8 +20,11 @@ pub(crate) fn place(text: &str) -> (String, u32) {
     let code = spans(&text);
     if let Some(span) = code.first() {
         let inside = between(&text, span.start, span.end).trim();
-        let (path, line) = split_line(inside);
+        let (path, line) = spelled(inside).unwrap_or_else(|| split_line(inside));
         let line = line.or_else(|| line_behind(tail(&text, span.close)));
+        return (clean(path).unwrap_or_default(), line.unwrap_or(0));
+    }
+    if let Some((path, line)) = spelled(text.trim_start()) {
         return (clean(path).unwrap_or_default(), line.unwrap_or(0));
     }
     let mut rest = text.as_str();
@@ -36,6 +40,20 @@ pub(crate) fn place(text: &str) -> (String, u32) {
         rest = behind;
     }
     (String::new(), 0)
+}
+
+/// A place that blanks don't end: a path in quotation marks, or one with blanks in its name.
+fn spelled(text: &str) -> Option<(&str, Option<u32>)> {
+    if let Some((path, behind)) = spelling::quoted(text) {
+        let within = head(path, path.len() - 1);
+        // `"a b.py:3"`: the line is inside as well. Its path then lacks the closing mark, which does no harm.
+        let (inner, line) = split_line(within);
+        let path = if line.is_some() { inner } else { path };
+        return Some((path, line.or_else(|| line_behind(behind))));
+    }
+    let end = spelling::with_blanks(text, has_extension)?;
+    let (path, line) = split_line(head(text, end));
+    Some((path, line.or_else(|| line_behind(tail(text, end)))))
 }
 
 /// Removes what encloses a word in running text.
@@ -88,26 +106,30 @@ fn line_number(text: &str) -> Option<u32> {
 
 /// The path inside the repository, without `./` and without the `a/` or `b/` of a diff.
 pub(crate) fn clean(path: &str) -> Option<String> {
-    let path = inside(path)?;
-    let bare = path.strip_prefix("a/").or_else(|| path.strip_prefix("b/")).filter(|rest| !rest.is_empty());
-    Some(bare.unwrap_or(&path).to_owned())
+    let path = within(path)?;
+    let bare = path.strip_prefix(b"a/").or_else(|| path.strip_prefix(b"b/")).filter(|rest| !rest.is_empty());
+    Some(spelling::written(bare.unwrap_or(&path)))
 }
 
 /// The path without `./`, if it can be inside a repository at all.
 pub(crate) fn inside(path: &str) -> Option<String> {
-    let path = path.trim().replace('\\', "/");
-    let mut bare = path.as_str();
-    while let Some(rest) = bare.strip_prefix("./") {
+    within(path).map(|path| spelling::written(&path))
+}
+
+fn within(path: &str) -> Option<Vec<u8>> {
+    let (path, quoted) = spelling::unescaped(path);
+    let mut bare = path.as_slice();
+    while let Some(rest) = bare.strip_prefix(b"./") {
         bare = rest;
     }
-    let drive =
-        bare.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) && tail(bare, 1).starts_with(":/");
-    let outside = bare.starts_with(['/', '~'])
+    let text = String::from_utf8_lossy(bare);
+    let drive = bare.first().is_some_and(u8::is_ascii_alphabetic) && tail(&text, 1).starts_with(":/");
+    let outside = text.starts_with(['/', '~'])
         || drive
-        || bare.contains("://")
-        || bare.split('/').any(|part| part == "..")
-        || bare.chars().any(char::is_control);
-    (!outside && !is_none(bare)).then(|| bare.to_owned())
+        || text.contains("://")
+        || text.split('/').any(|part| part == "..")
+        || (!quoted && text.chars().any(char::is_control));
+    (!outside && !is_none(&text)).then(|| bare.to_vec())
 }
 
 /// Looks like a path by itself: the last part has an extension, or there is more than one part.
@@ -178,13 +200,13 @@ fn with_line<'a>(word: &'a str, rest: &'a str, has_line: bool) -> (&'a str, &'a 
     (word, tail(bare, number + length))
 }
 
-/// What a finding points at: its location, every `path:line` in its description and evidence, and `line 10` in its
-/// evidence, which is about the location's file. A code span directly behind a place in the evidence, or else directly
-/// before it, is the code claimed to be there.
+/// What a finding points at: its location, every `path:line` in its description and evidence, `line 10` in its
+/// evidence, which is about the location's file, and code it quotes. A code span directly behind a place in the
+/// evidence, or else directly before it, is the code claimed to be there; any other code may be anywhere in the file.
 pub(crate) fn citations(file: &str, line: u32, description: &str, evidence: &str) -> Vec<Citation> {
     let mut found: Vec<Citation> = Vec::new();
     if !file.is_empty() {
-        found.push(Citation { file: file.to_owned(), line, quote: None, holds: None });
+        found.push(Citation { file: file.to_owned(), line, quote: None, holds: None, related: None });
     }
     for seen in sightings(description, "") {
         add(&mut found, seen.file, seen.line, None);
@@ -195,7 +217,33 @@ pub(crate) fn citations(file: &str, line: u32, description: &str, evidence: &str
         let quote = quote(evidence, &code, &mut used, &seen);
         add(&mut found, seen.file, seen.line, quote);
     }
+    let Some(file) = found.first().map(|citation| citation.file.clone()) else { return found };
+    let unplaced = code.iter().zip(&used).filter(|(_, used)| !**used);
+    let quoted = unplaced.map(|(span, _)| between(evidence, span.start, span.end));
+    let described = spans(description);
+    let described = described.iter().map(|span| between(description, span.start, span.end));
+    for text in quoted.chain(described).map(str::trim) {
+        let known = found.iter().any(|citation| citation.quote.as_deref() == Some(text));
+        if is_code(text) && !known && found.len() < MAX_CITATIONS {
+            found.push(Citation {
+                file: file.clone(),
+                line: 0,
+                quote: Some(text.to_owned()),
+                holds: None,
+                related: None,
+            });
+        }
+    }
     found
+}
+
+/// More than a name, a phrase or a command, and not a place: something that can be looked for in a file.
+pub(crate) fn is_code(text: &str) -> bool {
+    let odd = |c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-' | ' ' | '/' | '.');
+    text.len() >= 8
+        && (text.contains(odd) || text.contains(" - "))
+        && mention(text).is_none()
+        && !is_path(text)
 }
 
 fn add(found: &mut Vec<Citation>, file: String, line: u32, quote: Option<String>) {
@@ -204,7 +252,7 @@ fn add(found: &mut Vec<Citation>, file: String, line: u32, quote: Option<String>
     if let Some(citation) = found.iter_mut().find(same) {
         citation.quote = citation.quote.take().or(quote);
     } else if room {
-        found.push(Citation { file, line, quote, holds: None });
+        found.push(Citation { file, line, quote, holds: None, related: None });
     }
 }
 
@@ -268,12 +316,12 @@ fn quote(text: &str, code: &[Span], used: &mut [bool], seen: &Sighting) -> Optio
     let leads =
         |gap: &str| joins(gap) || matches!(gap.trim_matches([' ', ',', '(']), "at" | "in" | "on" | "at line");
     let free = |at: usize| used.get(at) == Some(&false);
-    let is_code = |span: &Span| mention(between(text, span.start, span.end)).is_none();
+    let no_place = |span: &Span| mention(between(text, span.start, span.end)).is_none();
 
     let following =
-        near(behind).filter(|(at, s)| free(*at) && is_code(s) && joins(between(text, end, s.open)));
+        near(behind).filter(|(at, s)| free(*at) && no_place(s) && joins(between(text, end, s.open)));
     let preceding =
-        || near(before?).filter(|(at, s)| free(*at) && is_code(s) && leads(between(text, s.close, start)));
+        || near(before?).filter(|(at, s)| free(*at) && no_place(s) && leads(between(text, s.close, start)));
     let (at, span) = following.or_else(preceding)?;
     if let Some(flag) = used.get_mut(at) {
         *flag = true;

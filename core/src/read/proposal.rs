@@ -6,8 +6,9 @@ use super::Problems;
 use super::lines::{LineKind, TextLine};
 use super::place;
 use super::sections::{self, SectionedText};
+use super::spelling;
 use super::table;
-use super::text::{between, bullet, cap, is_dash, is_emoji, is_none, plain, spans, tail, unbullet};
+use super::text::{between, bullet, cap, head, is_dash, is_emoji, is_none, plain, spans, tail, unbullet};
 use crate::model::{Confidence, Disposition, Millionths, Prior, Proposal};
 
 /// The headings a proposal must have.
@@ -80,11 +81,16 @@ fn entry(lines: &[TextLine], at: usize, line: &TextLine, listed: bool) -> Option
 fn path_in(entry: &str) -> Option<&str> {
     for span in spans(entry).iter().take(8) {
         let code = between(entry, span.start, span.end).trim();
-        let named = !code.contains(char::is_whitespace) || place::has_extension(code);
+        let named = !code.contains(char::is_whitespace) || place::has_extension(code.trim_matches('"'));
         let alone = span.open <= 2 && !code.is_empty() && named;
         if alone || place::is_path(code) {
             return Some(unlined(code));
         }
+    }
+    let bare = entry.trim_start_matches(['*', '_', '(', '[', ' ']);
+    let blanks = || spelling::with_blanks(bare, place::has_extension).map(|end| head(bare, end));
+    if let Some(path) = spelling::quoted(bare).map(|(path, _)| path).or_else(blanks) {
+        return Some(unlined(path));
     }
     let mut words = entry.split_whitespace().map(|word| {
         let word = word.trim_start_matches(['*', '_', '(', '[', '"']);

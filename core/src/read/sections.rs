@@ -124,7 +124,7 @@ fn key(title: &str) -> String {
 
 /// Strips `6.`, `6)`, `6.1`, `A.` and marks from the front of a heading.
 pub(crate) fn unnumber(title: &str) -> &str {
-    let mark = |c: char| c.is_whitespace() || is_emoji(c) || matches!(c, '*' | '_' | '`' | '#' | '[' | '(');
+    let mark = |c: char| c.is_whitespace() || is_emoji(c) || matches!(c, '*' | '_' | '`' | '#');
     let title = title.trim_start_matches(mark);
     let number = title.bytes().take_while(|b| b.is_ascii_digit() || *b == b'.').count();
     let lettered =

@@ -79,6 +79,15 @@ fn is_tolerated(c: char) -> bool {
     matches!(c, '*' | '_' | '`' | ' ' | '\t')
 }
 
+/// Whether a line is one of the four tokens.
+pub(super) fn is_token(text: &str) -> bool {
+    token(text).is_some()
+}
+
+pub(super) fn is_blocked(text: &str) -> bool {
+    token(text) == Some(Status::Blocked)
+}
+
 /// Whether a line claims to be a status, readable or not.
 pub(crate) fn looks_like_one(text: &str) -> bool {
     after_keyword(text).is_some()

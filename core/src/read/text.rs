@@ -184,6 +184,14 @@ pub(crate) fn holds(text: &str, words: &[&str]) -> bool {
     false
 }
 
+/// The first word of a line, whatever is in front of it: a cheap way to pass most lines by.
+pub(crate) fn first_word(text: &str) -> &str {
+    let start = text.find(char::is_alphabetic).unwrap_or(text.len());
+    let word = tail(text, start);
+    let end = word.find(|c: char| !c.is_alphabetic()).unwrap_or(word.len());
+    head(word, end)
+}
+
 /// Whether a cell or section means "nothing here".
 pub(crate) fn is_none(text: &str) -> bool {
     let bare = text.trim_matches(|c: char| !c.is_alphanumeric());

@@ -6,12 +6,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{Hardness, Share, Stop, StuckKind, Tracked, Trend, TrendStatus};
-use crate::model::{Convergence, Finding, Overlap, Reason, ZeroPolicy};
-use crate::rules::routing::route;
+use crate::model::{Convergence, Destination, Finding, Overlap, Reason, Remark, ZeroPolicy};
+use crate::rules::identity::FindingClaim;
+use crate::rules::routing::{route, route_by_category};
 
 /// The findings of one cycle that count, merged over reviewers (AF-094) and in a canonical order. Ids are given
 /// later, by [`follow`].
 pub fn merge(findings: &[Finding], policy: &Convergence) -> Vec<Tracked> {
+    if policy.overlap == Overlap::Weighed {
+        return merge_alike(findings, policy);
+    }
     let mut places: BTreeMap<(&str, &str), Vec<&Finding>> = BTreeMap::new();
     for finding in findings.iter().filter(|finding| finding.severity >= policy.tracked) {
         places.entry((&finding.file, &finding.category)).or_default().push(finding);
@@ -20,13 +24,60 @@ pub fn merge(findings: &[Finding], policy: &Convergence) -> Vec<Tracked> {
     for ((file, _), mut group) in places {
         group.sort();
         if file.is_empty() {
-            merged.extend(group.into_iter().map(tracked));
+            merged.extend(group.into_iter().map(|finding| tracked(finding, route_by_category)));
         } else {
             merged.extend(merge_place(&group));
         }
     }
     merged.sort();
     merged
+}
+
+/// From this many on, findings are compared within their file only: a flood is not compared one by one.
+const FLOOD: usize = 400;
+
+/// What two reviewers raised is one finding if it is the same by [`FindingClaim::compare`]. Two findings of one reviewer stay
+/// two, and each joins the one it is most like.
+fn merge_alike(findings: &[Finding], policy: &Convergence) -> Vec<Tracked> {
+    let mut tracked_ones: Vec<&Finding> =
+        findings.iter().filter(|finding| finding.severity >= policy.tracked).collect();
+    // The gravest lead: their words are the ones the others are compared with.
+    tracked_ones.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.cmp(b)));
+    let flood = tracked_ones.len() > FLOOD;
+    let mut merged: Vec<(FindingClaim<'_>, Tracked)> = Vec::new();
+    for finding in tracked_ones {
+        let claim = FindingClaim::of(finding);
+        let mut best: Option<(i32, usize)> = None;
+        for (at, (lead, into)) in merged.iter().enumerate() {
+            let comparable = !into.source.contains(&finding.source)
+                && !finding.file.is_empty()
+                && (!flood || into.file == finding.file);
+            if !comparable {
+                continue;
+            }
+            let likeness = claim.compare(lead);
+            if likeness.is_same() && best.is_none_or(|(points, _)| likeness.points > points) {
+                best = Some((likeness.points, at));
+            }
+        }
+        match best.and_then(|(_, at)| merged.get_mut(at)) {
+            Some((_, into)) => join_kept(into, finding),
+            None => merged.push((claim, tracked(finding, route))),
+        }
+    }
+    let mut merged: Vec<Tracked> = merged.into_iter().map(|(_, found)| found).collect();
+    merged.sort();
+    merged
+}
+
+/// Joins a finding that is not graver; its description is kept beside the other.
+fn join_kept(into: &mut Tracked, finding: &Finding) {
+    if finding.description != into.description {
+        let remark = Remark { source: finding.source.clone(), description: finding.description.clone() };
+        into.also.push(remark);
+        into.also.sort();
+    }
+    join(into, finding, route);
 }
 
 /// One file, one category. The reviewer with the most findings there sets their number; what the others say
@@ -41,22 +92,27 @@ fn merge_place(group: &[&Finding]) -> Vec<Tracked> {
     else {
         return Vec::new();
     };
-    let mut merged: Vec<Tracked> = by_source.get(lead).into_iter().flatten().copied().map(tracked).collect();
+    let leads = by_source.get(lead).into_iter().flatten();
+    let mut merged: Vec<Tracked> = leads.map(|finding| tracked(finding, route_by_category)).collect();
     let lines: Vec<u32> = merged.iter().map(|found| found.line).collect();
     for finding in group.iter().filter(|finding| finding.source != lead) {
         let nearest =
             (0..merged.len()).min_by_key(|i| lines.get(*i).map_or(0, |line| line.abs_diff(finding.line)));
         if let Some(into) = nearest.and_then(|i| merged.get_mut(i)) {
-            join(into, finding);
+            join(into, finding, route_by_category);
         }
     }
     merged
 }
 
-/// Whether a finding is the one that is known already: same file and category, near enough or in the same words.
+/// Whether a finding is the one that a person accepted, whichever reviewer raises it.
 pub fn is_same(finding: &Finding, known: &Tracked, policy: &Convergence) -> bool {
     if finding.file != known.file || finding.category != known.category {
         return false;
+    }
+    if policy.overlap == Overlap::Weighed {
+        let accepted = FindingClaim::new(&known.file, known.line, &known.category, &known.description);
+        return FindingClaim::of(finding).compare(&accepted.about(&known.anchor)).is_surely_same();
     }
     let near = finding.line.abs_diff(known.line) <= policy.line_window;
     let (a, b) = (keywords(&finding.description), keywords(&known.description));
@@ -65,7 +121,10 @@ pub fn is_same(finding: &Finding, known: &Tracked, policy: &Convergence) -> bool
     alike || (near && !finding.file.is_empty() && finding.line > 0 && finding.line == known.line)
 }
 
-fn join(into: &mut Tracked, finding: &Finding) {
+/// Where a finding goes next.
+type Route = fn(&Finding) -> Destination;
+
+fn join(into: &mut Tracked, finding: &Finding, route: Route) {
     if finding.severity > into.severity {
         into.severity = finding.severity;
         into.description.clone_from(&finding.description);
@@ -82,7 +141,7 @@ fn join(into: &mut Tracked, finding: &Finding) {
     into.routes_to = into.routes_to.max(route(finding));
 }
 
-fn tracked(finding: &Finding) -> Tracked {
+fn tracked(finding: &Finding, route: Route) -> Tracked {
     Tracked {
         id: String::new(),
         file: finding.file.clone(),
@@ -95,6 +154,8 @@ fn tracked(finding: &Finding) -> Tracked {
         routes_to: route(finding),
         cycles_open: 1,
         regression_of: None,
+        anchor: finding.anchor.clone(),
+        also: Vec::new(),
     }
 }
 
@@ -178,6 +239,7 @@ pub fn follow(
         new_ids,
         persistent_ids,
         regressed_ids,
+        untried: false,
     };
     (current, Some(trend))
 }
@@ -231,6 +293,25 @@ pub fn stop(trend: &Trend, earlier: &[&Trend], policy: &Convergence) -> Option<S
             trend.oscillating.join(", ")
         );
         return Some(Stop { reason: Reason::Oscillation, detail, breaks: Some(Hardness::Hard) });
+    }
+    let shrinks = trend.resolved > trend.new + trend.regressed;
+    if policy.one_oscillates && !trend.oscillating.is_empty() && !shrinks {
+        let detail = format!(
+            "a finding went away and came back ({}): its fix was undone",
+            trend.oscillating.join(", ")
+        );
+        return soft(Reason::Oscillation, detail);
+    }
+    let is_idle = |trend: &Trend| trend.untried && trend.status == TrendStatus::Stuck;
+    if is_idle(trend) && !earlier.last().is_some_and(|before| is_idle(before)) {
+        return None;
+    }
+    if is_idle(trend) {
+        let detail = format!(
+            "{} findings persist, and for the second cycle running nothing was changed where they are",
+            trend.persistent
+        );
+        return soft(Reason::StopStuck, detail);
     }
     let stuck_before = earlier.last().is_some_and(|before| before.status == TrendStatus::Stuck);
     let had_something_to_resolve = trend.persistent + trend.resolved > 0;
@@ -288,6 +369,11 @@ pub fn stop(trend: &Trend, earlier: &[&Trend], policy: &Convergence) -> Option<S
     None
 }
 
+/// Whether a run that has no cycle left was getting there: more was resolved than came up.
+pub fn gets_there(trend: &Trend) -> bool {
+    trend.resolved > trend.new + trend.regressed && trend.oscillating.is_empty() && !trend.untried
+}
+
 /// Strictly below a percentage, by the counts. A cycle with nothing to resolve and nothing open is not.
 fn below(trend: &Trend, percent: u32) -> bool {
     let moved = trend.resolved + trend.new + trend.regressed;
@@ -302,6 +388,9 @@ fn pair<'a>(
     old: &[&'a Tracked],
     policy: &Convergence,
 ) -> Vec<(usize, &'a Tracked)> {
+    if policy.overlap == Overlap::Weighed {
+        return one_to_one(candidates(current, open, old), old);
+    }
     let mut places: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
     for (j, before) in old.iter().enumerate() {
         places.entry((&before.file, &before.category)).or_default().push(j);
@@ -320,6 +409,35 @@ fn pair<'a>(
             }
         }
     }
+    one_to_one(candidates, old)
+}
+
+/// The pairs of findings of two cycles that are the same by [`FindingClaim::compare`].
+fn candidates(current: &[Tracked], open: &[usize], old: &[&Tracked]) -> Vec<Candidate> {
+    let old_claims: Vec<FindingClaim<'_>> =
+        old.iter().map(|before| FindingClaim::of_tracked(before)).collect();
+    let flood = open.len().saturating_mul(old.len()) > FLOOD * FLOOD;
+    let mut candidates = Vec::new();
+    for &i in open {
+        let Some(found) = current.get(i) else { continue };
+        let claim = FindingClaim::of_tracked(found);
+        for (j, (before, known)) in old.iter().zip(&old_claims).enumerate() {
+            if flood && before.file != found.file {
+                continue;
+            }
+            let likeness = claim.compare(known);
+            if likeness.is_same() {
+                let shared = usize::try_from(likeness.points).unwrap_or(0);
+                let distance = found.line.abs_diff(before.line);
+                candidates.push(Candidate { shared, of: 100, distance, i, j });
+            }
+        }
+    }
+    candidates
+}
+
+/// Each finding is in one pair at most; the most alike are paired first.
+fn one_to_one<'a>(mut candidates: Vec<Candidate>, old: &[&'a Tracked]) -> Vec<(usize, &'a Tracked)> {
     candidates.sort_by(Candidate::best_first);
     let (mut taken_i, mut taken_j) = (BTreeSet::new(), BTreeSet::new());
     let mut pairs = Vec::new();
@@ -370,7 +488,7 @@ fn overlap(a: &BTreeSet<String>, b: &BTreeSet<String>, policy: &Convergence) -> 
     }
     let shared = a.intersection(b).count();
     let of = match policy.overlap {
-        Overlap::Min => a.len().min(b.len()),
+        Overlap::Weighed | Overlap::Min => a.len().min(b.len()),
         Overlap::Jaccard => a.len() + b.len() - shared,
     };
     (of > 0 && shared * 100 >= of * policy.overlap_percent as usize).then_some((shared, of))

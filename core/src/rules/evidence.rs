@@ -1,9 +1,12 @@
-//! Which findings count (AF-073, D-05): a claim graver than INFO needs evidence, and what it cites must be there.
+//! Which findings count (AF-073, D-05): a claim graver than INFO needs evidence, and what it cites must be there. The
+//! table is `docs/rules/evidence.md`.
+//!
+//! Evidence counts wherever the reviewer put it: in a column of its own, in the description, in a file that it names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::Unfounded;
-use crate::model::{Finding, PROGRAM, Proof, Severity};
+use crate::model::{Citation, Finding, PROGRAM, Proof, Severity};
 
 /// Phrases that make a claim a guess.
 pub const HEDGES: [&str; 5] = ["might be", "could potentially", "appears to", "seems like", "may not"];
@@ -24,13 +27,18 @@ const SHOWN: [&str; 8] = [
 const SHOWN_AS_EVIDENCE: [&str; 8] =
     ["to reproduce", "$ ", "prints ", "printed ", "exit code", "exits with", "fails with", "returned "];
 
-/// Why a finding counts as advice only; `None` when it counts.
+/// Why a finding counts for less than its reviewer gave it; `None` when it counts.
 pub fn weigh(finding: &Finding) -> Option<Unfounded> {
     if finding.severity == Severity::Info || finding.source == PROGRAM {
         return None;
     }
-    if cites_a_line(finding) || shows_a_run(finding) || quotes_code(finding) {
+    if shows_a_run(finding) || quotes_code(finding) {
         return None;
+    }
+    if cites_a_line(finding) {
+        let unrelated = finding.severity == Severity::Critical
+            && lines(finding).all(|citation| citation.related == Some(false));
+        return unrelated.then_some(Unfounded::LineUnrelated);
     }
     let text = finding.description.to_lowercase();
     if HEDGES.iter().any(|hedge| text.contains(hedge)) {
@@ -42,6 +50,13 @@ pub fn weigh(finding: &Finding) -> Option<Unfounded> {
     Some(Unfounded::NoEvidence)
 }
 
+/// Whether a finding counts and was verified: its place was looked up and found, or it shows something.
+pub fn is_verified(finding: &Finding) -> bool {
+    let found = finding.citations.iter().any(|citation| citation.line > 0 && citation.holds == Some(true));
+    let shows = !finding.evidence.trim().is_empty() || finding.reproduction.is_some();
+    weigh(finding).is_none() && (found || shows || finding.source == PROGRAM)
+}
+
 /// The same where lenses ask for more: every kind of evidence they name for the category has to be there.
 pub fn weigh_by(finding: &Finding, required: &BTreeMap<String, BTreeSet<Proof>>) -> Option<Unfounded> {
     let shows = |proof: &Proof| match proof {
@@ -50,15 +65,55 @@ pub fn weigh_by(finding: &Finding, required: &BTreeMap<String, BTreeSet<Proof>>)
         Proof::Quote => quotes_code(finding),
     };
     let exempt = finding.severity == Severity::Info || finding.source == PROGRAM;
-    weigh(finding).or_else(|| {
+    let lacks = || {
         let wanted = required.get(&finding.category).filter(|_| !exempt)?;
         (!wanted.iter().all(shows)).then_some(Unfounded::RequiredEvidenceMissing)
-    })
+    };
+    match weigh(finding) {
+        None | Some(Unfounded::LineUnrelated) => lacks().or_else(|| weigh(finding)),
+        why => why,
+    }
 }
 
-/// A line reference that was not found wanting. Where it could not be checked, the reference is accepted.
+/// A line reference that was not found wanting. Where it could not be checked, the reference is accepted. Beside code
+/// that is not in the file it is none: who invents the code has not looked at the line.
 fn cites_a_line(finding: &Finding) -> bool {
-    finding.citations.iter().any(|citation| citation.line > 0 && citation.holds != Some(false))
+    lines(finding).next().is_some()
+}
+
+fn lines(finding: &Finding) -> impl Iterator<Item = &Citation> {
+    let verified =
+        finding.citations.iter().any(|citation| citation.quote.is_some() && citation.holds == Some(true));
+    let invented = move |citation: &Citation| {
+        !verified
+            && finding
+                .citations
+                .iter()
+                .any(|other| other.file == citation.file && is_invented(finding, other))
+    };
+    finding
+        .citations
+        .iter()
+        .filter(|citation| citation.line > 0 && citation.holds != Some(false))
+        .filter(move |citation| citation.quote.is_some() || !invented(citation))
+}
+
+/// Code claimed to be there that is not: quoted at a place, or all that is given as evidence but for a few words. Code amid other words may
+/// be a proposal, a message or an abbreviation.
+fn is_invented(finding: &Finding, citation: &Citation) -> bool {
+    let Some(quote) = citation.quote.as_deref().filter(|_| citation.holds == Some(false)) else {
+        return false;
+    };
+    citation.line > 0
+        || (spans(&finding.evidence).any(|span| span.trim() == quote.trim()) && is_bare(finding))
+}
+
+/// Words beside quoted code that only introduce it: *the code is*.
+const INTRODUCTION: usize = 3;
+
+fn is_bare(finding: &Finding) -> bool {
+    let beside = finding.evidence.split('`').step_by(2).flat_map(str::split_whitespace);
+    beside.filter(|word| word.chars().any(char::is_alphanumeric)).count() <= INTRODUCTION
 }
 
 /// Command output or steps to reproduce, in the evidence or the description.
@@ -69,32 +124,148 @@ fn shows_a_run(finding: &Finding) -> bool {
     let (evidence, description) = (finding.evidence.to_lowercase(), finding.description.to_lowercase());
     SHOWN.iter().any(|words| evidence.contains(words) || description.contains(words))
         || SHOWN_AS_EVIDENCE.iter().any(|words| evidence.contains(words))
+        || reports_a_run(&evidence)
+        || reports_a_run(&description)
+}
+
+/// Words that begin the report of a run, and words that say what came of it.
+const RUNNING: [&str; 9] =
+    ["running", "ran", "calling", "called", "executing", "executed", "invoking", "evaluating", "with input"];
+const RESULTS: [&str; 22] = [
+    "raises", "raised", "returns", "returned", "prints", "printed", "gives", "gave", "yields", "fails",
+    "failed", "panics", "panicked", "crashes", "crashed", "throws", "threw", "exits", "exited", "shows",
+    "outputs", "hangs",
+];
+
+/// How lines of test runners begin that report a failure without a number in front.
+const FAILURES: [&str; 4] = ["--- fail: ", "failed (failures=", "failed (errors=", "test result: failed"];
+
+/// Whether a text shows a run: a command with its output, a test result, an exit code, a stack trace. Stricter than
+/// what counts in a cell of evidence, because the fence may show anything: a command alone is a proposal, and a program
+/// may print tracebacks.
+pub(crate) fn is_transcript(text: &str) -> bool {
+    let text = text.to_lowercase();
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let is_prompt = |line: &str| line.starts_with("$ ") || line.starts_with(">>> ");
+    let commands = text.lines().any(|line| line.trim().starts_with("$ "));
+    if commands {
+        return lines.any(is_prompt) && lines.any(|line| !is_prompt(line));
+    }
+    text.contains("traceback (most recent") || text.contains("panicked at") || reports_a_run(&text)
+}
+
+/// Whether all that a transcript reports is success: it shows no finding by itself.
+pub(crate) fn shows_success_only(transcript: &str) -> bool {
+    let mut text = transcript.to_lowercase();
+    for none in ["0 failed", "0 failures", "0 errors", "0 error", "failures: 0", "errors: 0"] {
+        text = without_number(&text, none);
+    }
+    let passed = ["passed", "test result: ok", "all tests pass", "exit code 0", "no issues found"];
+    let failed = ["fail", "error", "panicked", "traceback", "exception", "not ok", "segmentation", "abort"];
+    passed.iter().any(|word| text.contains(word)) && !failed.iter().any(|word| text.contains(word))
+}
+
+/// A text without a count of none; `10 failed` is no `0 failed`.
+fn without_number(text: &str, none: &str) -> String {
+    let mut left = String::with_capacity(text.len());
+    let mut from = 0;
+    for (at, found) in text.match_indices(none) {
+        let (before, after) = (text.get(..at).unwrap_or(""), text.get(at + found.len()..).unwrap_or(""));
+        let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit() || c == '.');
+        if !digit(before.chars().next_back()) && !after.starts_with(|c: char| c.is_ascii_digit()) {
+            left.push_str(text.get(from..at).unwrap_or(""));
+            from = at + found.len();
+        }
+    }
+    left.push_str(text.get(from..).unwrap_or(""));
+    left
+}
+
+/// A run with its result in running text: `running sub(None, 1) raises TypeError`, `pytest fails: 1 failed`, `exit code
+/// 2`. What was run, or what came of it, has to be there in detail; *running it fails* is a claim. The text is in lower
+/// case.
+fn reports_a_run(text: &str) -> bool {
+    let prompts = |line: &str| line.trim_start_matches(['`', ' ', '>']).starts_with("$ ");
+    if text.lines().any(prompts) || text.contains("`$ ") {
+        return true;
+    }
+    if text.lines().any(|line| FAILURES.iter().any(|start| line.trim_start().starts_with(start))) {
+        return true;
+    }
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let bare = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_owned();
+    let is_number = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
+    for (at, pair) in words.windows(2).enumerate() {
+        let [first, second] = pair else { continue };
+        let ends = second.ends_with(['.', ',', ';', ')', '`', ':']) || at + 2 == words.len();
+        let next = words.get(at + 2).map(|word| bare(word)).unwrap_or_default();
+        if is_number(&bare(first))
+            && matches!(bare(second).as_str(), "failed" | "failures" | "passed" | "errors")
+            && (ends || next == "in" || next == "and" || is_number(&next))
+        {
+            return true;
+        }
+        let code = matches!(bare(second).as_str(), "code" | "status");
+        if matches!(bare(first).as_str(), "exit" | "exited" | "exits" | "exiting")
+            && (code || is_number(&bare(second)))
+        {
+            let number = if code { next } else { bare(second) };
+            if is_number(&number) {
+                return true;
+            }
+        }
+    }
+    text.split('\n').flat_map(|line| line.split(". ")).any(|sentence| {
+        let starts = RUNNING.iter().filter_map(|word| found_word(sentence, word)).min();
+        let Some(rest) = starts.and_then(|at| sentence.get(at..)) else { return false };
+        let Some(result) = RESULTS.iter().filter_map(|word| found_word(rest, word)).min() else {
+            return false;
+        };
+        rest.get(..result).is_some_and(|run| run.contains(['(', '`', '/', '=', '"']) || run.contains("--"))
+    })
+}
+
+/// Where a word begins in a text, as a whole word.
+fn found_word(text: &str, word: &str) -> Option<usize> {
+    let edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && c != '_');
+    text.match_indices(word).map(|(at, _)| at).find(|at| {
+        let before = text.get(..*at).and_then(|text| text.chars().next_back());
+        let after = text.get(at + word.len()..).and_then(|text| text.chars().next());
+        edge(before) && edge(after)
+    })
 }
 
 /// Code quoted as evidence: a span that is more than a name. A quotation that was looked up and not found is none,
 /// nor is the location repeated: a place outside of the tree can't be looked up and must not count for that. Where
-/// none of the places is there, the code claimed to be in them is not either.
+/// none of the places is there, the code claimed to be in them is not either. In a description a quotation counts once
+/// it was found.
 fn quotes_code(finding: &Finding) -> bool {
     let nowhere = finding.citations.iter().all(|citation| citation.holds == Some(false));
     if nowhere && !finding.citations.is_empty() {
         return false;
     }
-    spans(&finding.evidence).any(|span| {
-        let is_code = span.len() >= 8
+    let is_code = |span: &str| {
+        span.len() >= 8
             && span.chars().any(|c| !c.is_alphanumeric() && c != '_')
-            && span.trim() != finding.location.trim();
-        let refuted = finding.citations.iter().any(|citation| {
+            && span.trim() != finding.location.trim()
+    };
+    let refuted = |span: &str| {
+        finding.citations.iter().any(|citation| {
             citation.holds == Some(false) && (quoted(citation, span) || names(citation, span))
-        });
-        is_code && !refuted
-    })
+        })
+    };
+    let found = |span: &str| {
+        finding.citations.iter().any(|citation| citation.holds == Some(true) && quoted(citation, span))
+    };
+    spans(&finding.evidence).any(|span| is_code(span) && !refuted(span))
+        || spans(&finding.description).any(|span| is_code(span) && found(span))
 }
 
-fn quoted(citation: &crate::model::Citation, span: &str) -> bool {
+fn quoted(citation: &Citation, span: &str) -> bool {
     citation.quote.as_deref().is_some_and(|quote| quote.trim() == span.trim())
 }
 
-fn names(citation: &crate::model::Citation, span: &str) -> bool {
+fn names(citation: &Citation, span: &str) -> bool {
     span.starts_with(citation.file.as_str())
 }
 

@@ -1,6 +1,7 @@
 //! The gates between phases: confidence (A3), test-first, the Guardian's fast path (A2), escalation (A1).
 
 use crate::model::{Change, Confidence, Domain, Millionths, Proposal, Severity, Workflow};
+use crate::rules::domain;
 
 /// What the confidence gate asks for (AF-054..AF-056).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,10 +31,20 @@ pub enum TestFirst {
     Warn,
 }
 
-pub fn test_first(change: &Change, proposal: Option<&Proposal>, domain: Domain) -> TestFirst {
+/// `prose_passes` is false in runs from before prose in research needed no tests (M-05).
+pub fn test_first(
+    change: &Change,
+    proposal: Option<&Proposal>,
+    domain: Domain,
+    prose_passes: bool,
+) -> TestFirst {
+    let is_prose = change.files_left_out == 0
+        && !change.files.is_empty()
+        && change.files.iter().all(|file| domain::is_prose(&file.path));
     let strategy = proposal.is_some_and(|proposal| proposal.has_test_strategy);
     match (domain, change.test_files, strategy) {
         (Domain::Writing, _, _) => TestFirst::Passes,
+        (Domain::Research, _, _) if is_prose && prose_passes => TestFirst::Passes,
         (_, 0, true) => TestFirst::SendBack,
         (_, 0, false) => TestFirst::Warn,
         (_, _, _) => TestFirst::Passes,

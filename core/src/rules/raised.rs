@@ -33,7 +33,9 @@ pub fn finding(counted: &Counted, policy: &Raised) -> Finding {
 /// keep it from landing.
 fn severity(sign: Sign) -> Severity {
     match sign {
-        Sign::BuildChanged | Sign::BinaryChanged => Severity::Info,
+        Sign::BuildChanged | Sign::BinaryChanged | Sign::LinterChanged | Sign::TestCommandChanged => {
+            Severity::Info
+        }
         Sign::TestsRemoved
         | Sign::TestsWeakened
         | Sign::CiChanged
@@ -70,5 +72,7 @@ pub fn meaning(sign: Sign) -> (&'static str, &'static str) {
         Sign::HiddenText => ("security", "Remove the NUL bytes: they hide the text from every diff."),
         Sign::NotShown => ("security", "Make the change smaller, so that reviewers can see all of it."),
         Sign::NamesClash => ("quality", "Give the files names that differ in more than case."),
+        Sign::LinterChanged => ("quality", "Read what the linter or formatter no longer reports."),
+        Sign::TestCommandChanged => ("testing", "Read what the test command runs now."),
     }
 }

@@ -4,13 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{
-    AgentComplete, AgentLine, CycleBoundary, Entry, ReviewLine, RunContinued, Topic, Tracked, Unfounded,
+    AgentComplete, AgentLine, AgentStart, CostSource, CycleBoundary, Entry, ReviewLine, RunContinued, Topic,
+    Tracked, Unfounded,
 };
 use crate::model::named::named;
 use crate::model::{
     AnswerBody, Disposition, Finding, Millionths, Money, Prior, Role, Seq, Severity, Tier, Verdict,
 };
-use crate::rules::convergence;
+use crate::rules::{convergence, ledger};
 use crate::run::Run;
 
 /// Percent each dimension counts with: signal, fixes, cost, accuracy, impact.
@@ -28,7 +29,9 @@ pub struct Score {
     pub model: Tier,
     /// Findings above INFO it stated, each once however many cycles it stayed open.
     pub total: u32,
-    /// Those that survived the look at their evidence.
+    /// INFO findings it stated, each once: noise beside the others (M-04).
+    pub info: u32,
+    /// Those above INFO that survived the look at their evidence.
     pub standing: u32,
     /// Of these, those that were fixed, or accepted by the agent that had to fix them or by a person.
     pub useful: u32,
@@ -37,30 +40,35 @@ pub struct Score {
     pub contradicted: u32,
     /// It had a part in the approval the run ended with.
     pub impact: bool,
+    /// What its attempts count with in the budget.
     pub cost: Money,
+    /// Every answer came with its cost or its tokens, or from a model that is never paid for. What was reserved for
+    /// an agent that reports neither is a guess and says nothing about its efficiency (M-04).
+    pub cost_is_known: bool,
     pub tokens: u64,
 }
 
 impl Score {
     pub fn signal_to_noise(&self) -> Ratio {
-        Ratio::of(self.useful, self.total)
+        Ratio::of(self.useful, self.total.saturating_add(self.info))
     }
 
     pub fn fix_rate(&self) -> Ratio {
         Ratio::of(self.fixed, self.standing)
     }
 
-    /// Useful findings for each dollar; `None` where nothing was paid.
+    /// Useful findings for each dollar; `None` where nothing was paid or the cost is not known.
     pub fn useful_per_dollar(&self) -> Option<Ratio> {
         let cost = u128::from(self.cost.0);
-        (cost > 0).then(|| Ratio::new(u128::from(self.useful) * 1_000_000, cost))
+        (cost > 0 && self.cost_is_known).then(|| Ratio::new(u128::from(self.useful) * 1_000_000, cost))
     }
 
-    /// The same between 0 and 1. What costs nothing is as efficient as can be, if it is of any use.
+    /// The same between 0 and 1. A model that is known to cost nothing is as efficient as can be, if it is of any
+    /// use. An unknown cost earns nothing: else keeping silent about it would be the cheapest way to a high score.
     pub fn cost_efficiency(&self) -> Ratio {
         match self.useful_per_dollar() {
             Some(Ratio(n, d)) => Ratio::new(n, d * USEFUL_PER_DOLLAR).at_most_one(),
-            None if self.useful > 0 => Ratio::ONE,
+            None if self.useful > 0 && self.cost_is_known => Ratio::ONE,
             None => Ratio::ZERO,
         }
     }
@@ -123,6 +131,17 @@ pub fn scores(log: &[Entry]) -> Vec<Score> {
     names.into_iter().map(|name| facts.score(&run, name)).collect()
 }
 
+/// Whether an answer came with what it cost. A reported cost of 0 says nothing, because many clients report it by
+/// default (M-G10); journals of earlier versions do not say where a cost comes from.
+fn is_cost_known(start: &AgentStart, complete: &AgentComplete) -> bool {
+    let stated = complete.estimated_cost_usd.is_some_and(|cost| cost > Money::ZERO)
+        && match complete.cost_source {
+            Some(CostSource::Reported | CostSource::Priced) | None => true,
+            Some(CostSource::Reserved) => false,
+        };
+    stated || ledger::is_unpaid(&start.agent)
+}
+
 /// A review as it stood when the Maker was done with one delivery.
 #[derive(Default)]
 struct Reviewed {
@@ -137,6 +156,8 @@ struct Reviewed {
 struct Facts {
     reviews: BTreeMap<(String, u32), Reviewed>,
     models: BTreeMap<String, Tier>,
+    /// Archetypes with an answer whose cost is not known.
+    cost_unknown: BTreeSet<String>,
     boundaries: Vec<CycleBoundary>,
     /// The statements of each archetype about earlier findings.
     priors: Vec<(String, Prior)>,
@@ -148,15 +169,18 @@ struct Facts {
 impl Facts {
     fn read(log: &[Entry], window: u32) -> Facts {
         let mut facts = Facts { window, ..Facts::default() };
-        let mut roles: BTreeMap<Seq, Role> = BTreeMap::new();
+        let mut started: BTreeMap<Seq, &AgentStart> = BTreeMap::new();
         let mut delivered = 0;
         for entry in log {
             match entry.event.topic() {
                 Topic::Agent(line) => match line {
-                    AgentLine::AgentStart(start) => drop(roles.insert(entry.seq, start.role)),
+                    AgentLine::AgentStart(start) => drop(started.insert(entry.seq, start)),
                     AgentLine::AgentComplete(complete) => {
-                        let Some(role) = roles.remove(&complete.start_seq) else { continue };
-                        delivered += u32::from(role == Role::Maker);
+                        let Some(start) = started.remove(&complete.start_seq) else { continue };
+                        delivered += u32::from(start.role == Role::Maker);
+                        if !is_cost_known(start, complete) {
+                            facts.cost_unknown.insert(complete.archetype.clone());
+                        }
                         facts.answer(complete, delivered);
                     }
                     AgentLine::AgentFailed(_)
@@ -202,7 +226,8 @@ impl Facts {
     }
 
     fn score(&self, run: &Run, name: &str) -> Score {
-        let items = self.items(name);
+        let items = self.items(name, |severity| severity != Severity::Info);
+        let info = self.items(name, |severity| severity == Severity::Info).len();
         let count = |test: &dyn Fn(&Item<'_>) -> bool| {
             u32::try_from(items.iter().filter(|item| test(item)).count()).unwrap_or(u32::MAX)
         };
@@ -218,18 +243,20 @@ impl Facts {
             archetype: name.to_owned(),
             model: self.models.get(name).copied().unwrap_or(Tier::Sonnet),
             total: count(&|_| true),
+            info: u32::try_from(info).unwrap_or(u32::MAX),
             standing: count(&|item| item.standing),
             useful: count(&|item| item.standing && (self.fixed(name, item) || self.accepted(item))),
             fixed: fixes,
             contradicted: count(&|item| self.contradicted(name, item)),
             impact: self.impact(name, fixes),
             cost,
+            cost_is_known: !self.cost_unknown.contains(name),
             tokens,
         }
     }
 
-    /// Its findings above INFO, each once: one that stays open is the one of the review before.
-    fn items(&self, name: &str) -> Vec<Item<'_>> {
+    /// Its findings of these severities, each once: one that stays open is the one of the review before.
+    fn items(&self, name: &str, counts: impl Fn(Severity) -> bool) -> Vec<Item<'_>> {
         let mut items: Vec<Item<'_>> = Vec::new();
         for ((archetype, round), review) in &self.reviews {
             if archetype != name {
@@ -238,7 +265,7 @@ impl Facts {
             let earlier = items.len();
             let mut taken = BTreeSet::new();
             for (index, finding) in (0_u32..).zip(&review.findings) {
-                if finding.severity == Severity::Info {
+                if !counts(finding.severity) {
                     continue;
                 }
                 let refuted = review.downgraded.get(&index).copied();

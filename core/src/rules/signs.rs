@@ -3,6 +3,8 @@
 //! Plain scanning of paths, modes and text. Where it is wrong it is wrong on the careful side, and a person can
 //! lower a sign's severity in their own configuration.
 
+use std::collections::BTreeSet;
+
 use crate::model::{Counted, FileStatus, Sign, Signs};
 use crate::rules::client_files::configured_client;
 
@@ -16,6 +18,8 @@ pub struct ScannedFile<'a> {
     pub new_mode: u32,
     pub binary: bool,
     pub new_size: u64,
+    /// Lines removed or replaced.
+    pub removed: u64,
     /// Before and after, for test files; nothing where there is none.
     pub old: Strength,
     pub new: Strength,
@@ -113,6 +117,10 @@ pub fn look(files: &[ScannedFile<'_>], binary_bytes: u64) -> Signs {
         if let Some(sign) = steers(file.path) {
             note(sign, 0, format!("{}: {}", stirring(sign), file.path));
         }
+        if configures_a_linter(file.path) {
+            let detail = format!("the configuration of a linter or formatter changed: {}", file.path);
+            note(Sign::LinterChanged, 0, detail);
+        }
         if file.binary && !deleted {
             let (size, kind) = (file.new_size, file.content.name());
             let detail = format!("binary file of {size} bytes, {kind}: {}", file.path);
@@ -131,6 +139,63 @@ pub fn look(files: &[ScannedFile<'_>], binary_bytes: u64) -> Signs {
     seen.extend(weaker_tests(files));
     seen.sort();
     Signs { seen }
+}
+
+/// Changes to what judges the change itself (L-09): the script that the test command runs, if lines of it are removed or
+/// replaced, or lines are added that end it early or pass over a failure. Adding checks is ordinary work.
+pub fn own_judges(files: &[ScannedFile<'_>], test_command: &str) -> Vec<Counted> {
+    let scripts = scripts_of(test_command);
+    let changes = |file: &&ScannedFile<'_>| {
+        let adds_only = file.status == Some(FileStatus::Modified) && file.removed == 0 && !file.binary;
+        scripts.contains(file.path.trim_matches('"')) && (!adds_only || file.new.escapes > file.old.escapes)
+    };
+    let sign = |file: &ScannedFile<'_>| Counted {
+        sign: Sign::TestCommandChanged,
+        path: file.path.to_owned(),
+        line: 0,
+        detail: format!("the test command's own script changed: {}", file.path),
+    };
+    files.iter().filter(changes).map(sign).collect()
+}
+
+/// What runs a script that follows it.
+const INTERPRETERS: [&str; 20] = [
+    "sh", "bash", "dash", "zsh", "ksh", "fish", "python", "python3", "node", "ruby", "perl", "php", "deno",
+    "bun", "run", "env", "time", "exec", "source", ".",
+];
+
+/// The files of the tree that a test command runs: `sh tests/run.sh`, `cd app && ./check`, `python -m tests.run`. What it
+/// only reads or passes on is none. Which of them exist is left open.
+pub fn scripts_of(command: &str) -> BTreeSet<String> {
+    let (mut scripts, mut folder) = (BTreeSet::new(), String::new());
+    for part in command.split([';', '|', '&', '(', ')', '\n']) {
+        let mut words =
+            part.split(|c: char| c.is_whitespace() || "\"'`".contains(c)).filter(|w| !w.is_empty());
+        let mut before = "";
+        // Variables and flags may precede what is run.
+        for word in words.by_ref() {
+            let path = word.trim_start_matches("./");
+            match (before, word) {
+                ("cd", _) => {
+                    folder = if path.is_empty() || word.starts_with('/') { String::new() } else { folder };
+                    folder = format!("{folder}{}/", path.trim_end_matches('/'));
+                    break;
+                }
+                ("-m", _) => {
+                    scripts.insert(format!("{folder}{}.py", path.replace('.', "/")));
+                    break;
+                }
+                (_, "cd") => {}
+                _ if word.starts_with('-') || word.contains('=') || INTERPRETERS.contains(&word) => {}
+                _ => {
+                    scripts.insert(format!("{folder}{path}"));
+                    break;
+                }
+            }
+            before = word;
+        }
+    }
+    scripts
 }
 
 /// Test files removed, and cases or assertions taken out. Moving tests between files is not weakening them, so a
@@ -175,6 +240,8 @@ pub struct Strength {
     pub skips: u32,
     /// Lines that do anything at all.
     pub does: u32,
+    /// Lines that end a script early or pass over a failure.
+    pub escapes: u32,
 }
 
 impl Strength {
@@ -195,6 +262,7 @@ impl Strength {
             asserts: self.asserts.saturating_add(other.asserts),
             skips: self.skips.saturating_add(other.skips),
             does: self.does.saturating_add(other.does),
+            escapes: self.escapes.saturating_add(other.escapes),
         }
     }
 }
@@ -204,6 +272,19 @@ const CASES: [&str; 9] =
 const ASSERTS: [&str; 6] = ["assert", "expect(", "require.", "should.", "t.Error", "t.Fatal"];
 const SKIPS: [&str; 8] =
     ["#[ignore", ".skip(", "pytest.skip", "mark.skip", "unittest.skip", "xit(", "t.Skip", "@Disabled"];
+
+const ESCAPES: [&str; 10] = [
+    "exit 0",
+    "exit;",
+    "return 0",
+    "trap ",
+    "set +e",
+    "|| true",
+    "|| :",
+    "exit(0)",
+    "sys.exit()",
+    "os._exit(",
+];
 
 /// Of a whole text.
 pub fn strength(text: &str) -> Strength {
@@ -216,13 +297,17 @@ pub fn strength_of_line(line: &str) -> Strength {
     if line.starts_with("//") || (line.starts_with('#') && !line.starts_with("#[")) {
         return Strength::default();
     }
-    let idle =
-        matches!(line.trim_end(), "" | "exit 0" | "exit" | "true" | ":" | "set -e" | "pass" | "return 0");
+    // What only prints does not test: `echo 1 passed`.
+    let prints = ["echo ", "printf ", "print("].iter().any(|start| line.starts_with(start))
+        && !line.contains(['|', '>', ';', '&', '$']);
+    let idle = prints
+        || matches!(line.trim_end(), "" | "exit 0" | "exit" | "true" | ":" | "set -e" | "pass" | "return 0");
     Strength {
         cases: count(line, &CASES),
         asserts: count(line, &ASSERTS),
         skips: count(line, &SKIPS),
         does: u32::from(!idle),
+        escapes: u32::from(ESCAPES.iter().any(|mark| line.contains(mark)) || line.trim_end() == "exit"),
     }
 }
 
@@ -374,7 +459,7 @@ fn steers(path: &str) -> Option<Sign> {
     ];
     const RUN_FOLDERS: [&str; 6] =
         [".husky", ".githooks", ".git-hooks", ".devcontainer", ".vscode", ".cargo"];
-    const BUILD_FILES: [&str; 26] = [
+    const BUILD_FILES: [&str; 34] = [
         "build.rs",
         "package.json",
         "makefile",
@@ -393,8 +478,16 @@ fn steers(path: &str) -> Option<Sign> {
         "rakefile",
         "gruntfile.js",
         "gulpfile.js",
-        "jest.config.js",
-        "vitest.config.ts",
+        "pyproject.toml",
+        "pytest.toml",
+        ".pytest.ini",
+        ".coveragerc",
+        ".rspec",
+        "karma.conf.js",
+        "phpunit.xml",
+        "phpunit.xml.dist",
+        "nextest.toml",
+        "spec_helper.rb",
         "build.gradle",
         "build.gradle.kts",
         "pom.xml",
@@ -402,15 +495,82 @@ fn steers(path: &str) -> Option<Sign> {
         "dockerfile",
         "docker-compose.yml",
     ];
+    /// With any ending: `jest.config.ts`.
+    const TEST_RUNNERS: [&str; 6] = [
+        "jest.config.",
+        "jest.setup.",
+        "vitest.config.",
+        "playwright.config.",
+        "cypress.config.",
+        ".mocharc.",
+    ];
     let path = path.trim_matches('"').to_lowercase();
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", &path));
+    let configures_tests = TEST_RUNNERS.iter().any(|start| name.starts_with(start));
     let is_in = |known: &[&str]| folders.split('/').any(|folder| known.contains(&folder));
     match () {
         () if configured_client(&path).is_some() => Some(Sign::SteersAgents),
         () if RUN_FILES.contains(&name) || is_in(&RUN_FOLDERS) => Some(Sign::RunsCode),
-        () if BUILD_FILES.contains(&name) => Some(Sign::BuildChanged),
+        () if BUILD_FILES.contains(&name) || configures_tests => Some(Sign::BuildChanged),
         () => None,
     }
+}
+
+/// Configuration of linters, type checkers and formatters.
+fn configures_a_linter(path: &str) -> bool {
+    const FILES: [&str; 37] = [
+        ".flake8",
+        "ruff.toml",
+        ".ruff.toml",
+        "pylintrc",
+        ".pylintrc",
+        "mypy.ini",
+        ".mypy.ini",
+        "pyrightconfig.json",
+        ".bandit",
+        "clippy.toml",
+        ".clippy.toml",
+        "rustfmt.toml",
+        ".rustfmt.toml",
+        "deny.toml",
+        ".eslintignore",
+        ".prettierignore",
+        "tslint.json",
+        "biome.json",
+        "biome.jsonc",
+        ".rubocop.yml",
+        ".rubocop_todo.yml",
+        ".shellcheckrc",
+        ".clang-format",
+        ".clang-tidy",
+        "checkstyle.xml",
+        "detekt.yml",
+        ".editorconfig",
+        ".scalafmt.conf",
+        "phpcs.xml",
+        "phpstan.neon",
+        "phpstan-baseline.neon",
+        ".php-cs-fixer.php",
+        ".swiftlint.yml",
+        ".yamllint",
+        ".credo.exs",
+        ".formatter.exs",
+        "ktlint.yml",
+    ];
+    /// With any ending.
+    const STARTS: [&str; 8] = [
+        ".eslintrc",
+        "eslint.config.",
+        ".prettierrc",
+        "prettier.config.",
+        ".stylelintrc",
+        "stylelint.config.",
+        ".golangci.",
+        ".markdownlint",
+    ];
+    let path = path.trim_matches('"').to_lowercase();
+    let name = path.rsplit('/').next().unwrap_or_default();
+    FILES.contains(&name) || STARTS.iter().any(|start| name.starts_with(start))
 }
 
 fn stirring(sign: Sign) -> &'static str {

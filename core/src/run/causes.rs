@@ -14,6 +14,8 @@ pub(super) struct Causes {
     pub(super) trigger: Seq,
     pub(super) starts: BTreeMap<String, Seq>,
     pub(super) completed: Vec<Seq>,
+    /// The last `decision.point`.
+    pub(super) point: Seq,
 }
 
 impl Run {
@@ -32,6 +34,9 @@ impl Run {
         }
         if let Event::Report(Report::AgentComplete(_)) = &entry.event {
             self.causes.completed.push(entry.seq);
+        }
+        if let Event::Decision(Decision::DecisionPoint(_)) = &entry.event {
+            self.causes.point = entry.seq;
         }
         if let Event::Order(Order::AgentStart(start)) = &entry.event {
             self.causes.starts.insert(start.archetype.clone(), entry.seq);
@@ -61,6 +66,7 @@ impl Run {
             | Decision::EvidenceDowngrade(_)
             | Decision::DecisionPoint(_)
             | Decision::ShadowDetected(_) => of_agent().unwrap_or(self.causes.anchor),
+            Decision::DecisionRecord(_) => self.causes.point,
             Decision::CycleBoundary(_) | Decision::FixApplied(_) | Decision::FindingRaised(_) => {
                 self.causes.anchor
             }

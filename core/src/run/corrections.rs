@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::event::{RunContinued, ShadowDetected, Stop, Tracked};
-use crate::model::{Proposal, Role, SYSTEM, Seq, ShadowAction, SystemShadow};
+use crate::event::{QuestionAsked, RunContinued, ShadowDetected, Stop, Tracked};
+use crate::model::{Outcome, Proposal, Role, SYSTEM, Seq, ShadowAction, SystemShadow, Verdict};
 
 use super::{Answered, Clarification, Run};
 
@@ -23,6 +23,8 @@ pub struct Corrections {
     pub due: BTreeMap<Key, Stop>,
     /// Reviews of each reviewer without an approval so far; `None` once it approved.
     pub unapproving: BTreeMap<String, Option<u32>>,
+    /// Rejections of each reviewer in a row, up to the cycle before, of which nothing kept its weight.
+    pub unfounded: BTreeMap<String, u32>,
     /// AF-144: no more research.
     pub research_over: bool,
     /// Lessons that were given and did not help (AF-145).
@@ -80,6 +82,7 @@ impl Run {
 
     /// A new cycle begins: what the last one planned and made is the ground it stands on.
     pub(super) fn keep_the_plan(&mut self) {
+        self.count_unfounded();
         let planned = self.cycle().and_then(|cycle| cycle.proposal()).map(|proposal| proposal.files.clone());
         self.corrections.planned.extend(planned.unwrap_or_default());
         let made = self.work.iter().flat_map(|work| &work.files).map(|file| file.path.clone());
@@ -184,6 +187,34 @@ impl Run {
         }
     }
 
+    /// A person's decision about a rejection without evidence (J-04).
+    pub(super) fn apply_rejection_words(&mut self, question: &QuestionAsked, text: &str) {
+        let archetype = question.archetype.clone();
+        let cycle = self.cycle_mut();
+        match text.trim().to_lowercase().as_str() {
+            // A yes could mean either, so it is none of these.
+            "land" | "accept" | "go on" | "proceed" | "continue" => {
+                cycle.overruled.insert(archetype);
+            }
+            "stop" => {
+                let Outcome { reason, detail, .. } = question.unanswered.clone();
+                let key = (archetype, "rejection".to_owned());
+                self.corrections.due.insert(key, Stop { reason, detail, breaks: None });
+            }
+            words => {
+                cycle.downgrades.retain(|(name, _), _| *name != archetype);
+                cycle.upheld.insert(archetype);
+                if words != "fix" {
+                    self.clarifications.push(Clarification {
+                        archetype: String::new(),
+                        question: question.question.clone(),
+                        answer: text.to_owned(),
+                    });
+                }
+            }
+        }
+    }
+
     /// Escalation starts over, except for shadows of the system: a person was their second step, and the third ends the
     /// run (AF-147).
     fn forget_strikes(&mut self, key: &Key) {
@@ -237,6 +268,25 @@ impl Run {
         }
     }
 
+    /// Rejections of this archetype in earlier cycles, in a row, without a finding that kept its weight.
+    pub fn unfounded_rejections(&self, archetype: &str) -> u32 {
+        self.corrections.unfounded.get(archetype).copied().unwrap_or(0)
+    }
+
+    /// A cycle is over: its rejections are counted by what they showed. An approval neither counts nor heals: evidence does.
+    fn count_unfounded(&mut self) {
+        let Some(cycle) = self.cycle() else { return };
+        let grave = cycle.grave();
+        let rejected = cycle.verdicts.iter().filter(|(_, verdict)| **verdict == Verdict::Rejected);
+        let counted: Vec<(String, bool)> = rejected
+            .map(|(name, _)| (name.clone(), grave.iter().any(|finding| finding.source == *name)))
+            .collect();
+        for (name, founded) in counted {
+            let count = self.corrections.unfounded.entry(name).or_default();
+            *count = if founded { 0 } else { *count + 1 };
+        }
+    }
+
     /// Reviews of this archetype so far that were no approval, with one more that is not; 0 once it approved.
     pub fn reviews_without_approval(&self, archetype: &str) -> u32 {
         match self.corrections.unapproving.get(archetype) {
@@ -249,7 +299,7 @@ impl Run {
 
 impl super::Cycle {
     /// Marks an answer that has to be given again.
-    fn set_aside(&mut self, archetype: &str, action: ShadowAction, note: &str) {
+    pub(super) fn set_aside(&mut self, archetype: &str, action: ShadowAction, note: &str) {
         let Some(answered) = self.answers.remove(archetype) else { return };
         self.verdicts.remove(archetype);
         self.downgrades.retain(|(name, _), _| name != archetype);

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{AgentFailed, Artifact, CycleBoundary, Session, Unfounded};
 use crate::model::{
-    Answer, AnswerBody, Finding, Phase, Proposal, Purpose, Reason, ReproductionResult, Review, Role, SYSTEM,
-    Seq, Severity, Sign, Verdict,
+    Answer, AnswerBody, Change, Finding, Phase, Proposal, Purpose, Reason, ReproductionResult, Review, Role,
+    SYSTEM, Seq, Severity, Sign, Verdict,
 };
 
 use super::{Author, Key, Shadowed};
@@ -34,6 +34,13 @@ pub struct Cycle {
     pub absent: BTreeMap<String, String>,
     pub verdicts: BTreeMap<String, Verdict>,
     pub downgrades: BTreeMap<(String, u32), Unfounded>,
+    /// Reviewers that were asked for evidence because they reject and nothing of it counts (J-04).
+    pub evidence_asked: BTreeSet<String>,
+    /// A person accepted some of what was open and lets the run go on: the end of this cycle is judged again.
+    pub judged_anew: bool,
+    /// Rejections without evidence that a person passed over, and those that a person let count.
+    pub overruled: BTreeSet<String>,
+    pub upheld: BTreeSet<String>,
     pub raised: Vec<(Sign, Finding)>,
     /// The result of a reproduction in words, and the end of its output.
     pub trials: BTreeMap<(String, u32), (ReproductionResult, String, String)>,
@@ -57,6 +64,8 @@ pub struct Cycle {
     pub strikes: BTreeMap<Key, u32>,
     /// Answers in a shadow, until the archetype has answered again.
     pub shadowed: BTreeMap<String, Shadowed>,
+    /// The work as the Maker last delivered it in this cycle.
+    pub made: Option<Change>,
     /// Answers that count despite a detected shadow.
     pub passed: BTreeSet<Seq>,
     /// Shadows of the system that were seen in this cycle; each is acted upon once.
@@ -107,6 +116,10 @@ impl Cycle {
             absent: BTreeMap::new(),
             verdicts: BTreeMap::new(),
             downgrades: BTreeMap::new(),
+            evidence_asked: BTreeSet::new(),
+            judged_anew: false,
+            overruled: BTreeSet::new(),
+            upheld: BTreeSet::new(),
             raised: Vec::new(),
             trials: BTreeMap::new(),
             tests_asked: false,
@@ -122,6 +135,7 @@ impl Cycle {
             noted: BTreeSet::new(),
             strikes: BTreeMap::new(),
             shadowed: BTreeMap::new(),
+            made: None,
             passed: BTreeSet::new(),
             system: BTreeSet::new(),
             explored: 0,
@@ -130,12 +144,12 @@ impl Cycle {
         }
     }
 
-    /// What later cycles and people still ask for: how it ended, who was not heard, and what a mini-Explorer found. The
+    /// What later cycles and people still ask for: how it ended, who was not heard, what was made, and what a mini-Explorer found. The
     /// rest is in the log.
     pub(super) fn close(&mut self) {
         let (mini_explorer, boundary) = (self.mini_explorer.take(), self.boundary.take());
-        let absent = std::mem::take(&mut self.absent);
-        *self = Cycle { phase: self.phase, absent, mini_explorer, boundary, ..Cycle::new(self.number) };
+        let (absent, made) = (std::mem::take(&mut self.absent), self.made.take());
+        *self = Cycle { phase: self.phase, absent, mini_explorer, made, boundary, ..Cycle::new(self.number) };
     }
 
     pub fn settled(&self, archetype: &str) -> bool {
@@ -170,8 +184,11 @@ impl Cycle {
     pub fn grave(&self) -> Vec<&Finding> {
         let mut findings = Vec::new();
         for (name, review) in self.reviewers() {
-            let of_name = self.downgrades.keys().filter(|(archetype, _)| archetype == name);
-            let mut advice: BTreeSet<u32> = of_name.map(|(_, index)| *index).collect();
+            let of_name = self
+                .downgrades
+                .iter()
+                .filter(|((archetype, _), reason)| archetype == name && reason.counts_as() == Severity::Info);
+            let mut advice: BTreeSet<u32> = of_name.map(|((_, index), _)| *index).collect();
             advice.extend(self.refuted(name));
             let counts = |(index, finding): &(u32, &Finding)| {
                 finding.severity > Severity::Info && !advice.contains(index)
@@ -197,12 +214,29 @@ impl Cycle {
                 let key = (name.to_owned(), u32::try_from(index).unwrap_or(u32::MAX));
                 let refuted =
                     self.trials.get(&key).is_some_and(|(trial, ..)| *trial == ReproductionResult::Refuted);
-                if self.downgrades.contains_key(&key) || refuted {
+                if let Some(reason) = self.downgrades.get(&key) {
+                    finding.severity = finding.severity.min(reason.counts_as());
+                }
+                if refuted {
                     finding.severity = Severity::Info;
                 }
                 findings.push(finding);
             }
         }
+        findings.extend(self.raised.iter().map(|(_, finding)| finding.clone()));
+        findings
+    }
+
+    /// What reviewers wrote, and those whose answer does not count because of a shadow, and what the program raised.
+    pub fn reviews_with_shadowed(&self) -> Vec<Finding> {
+        let own = |(name, answered): (&String, &Answered)| match &answered.answer.said {
+            AnswerBody::Review(review) => (name.clone(), review.findings.clone()),
+            AnswerBody::Prose | AnswerBody::Proposal(_) => (name.clone(), Vec::new()),
+        };
+        let aside = self.shadowed.iter().map(|(name, shadowed)| own((name, &shadowed.answered)));
+        let mut by_name: BTreeMap<String, Vec<Finding>> = aside.collect();
+        by_name.extend(self.answers.iter().map(own));
+        let mut findings: Vec<Finding> = by_name.into_values().flatten().collect();
         findings.extend(self.raised.iter().map(|(_, finding)| finding.clone()));
         findings
     }
@@ -229,6 +263,9 @@ impl Cycle {
         self.cramped.clear();
         self.verdicts.clear();
         self.downgrades.clear();
+        self.evidence_asked.clear();
+        self.overruled.clear();
+        self.upheld.clear();
         self.raised.clear();
         self.trials.clear();
         self.boundary = None;

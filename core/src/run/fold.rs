@@ -1,12 +1,14 @@
 //! Applies the lines of the journal to the state, one by one.
 
 use crate::event::{
-    AgentComplete, AgentFailed, Artifact, Decision, Entry, Event, Failure, Imported, NextAction, Order,
-    QuestionAsked, QuestionKind, Report, RunContinued, RunReentered,
+    AgentComplete, AgentFailed, Artifact, Decision, DecisionPoint, DecisionRecord, Entry, Event, Failure,
+    Imported, NextAction, Order, QuestionAsked, QuestionKind, Refusal, Report, RunContinued, RunReentered,
+    TestsDone,
 };
-use crate::model::{HookPoint, Money, Phase, Purpose, Role, Seq, Sign, Status, Verdict};
+use crate::model::{HookPoint, Money, Phase, Purpose, Role, Seq, ShadowAction, Sign, Status, Verdict};
+use crate::rules::alternatives;
 
-use super::{Answered, Author, Clarification, Cycle, Landing, Merged, Run, is_yes};
+use super::{Answered, Author, Clarification, Cycle, Landing, LandingTests, Merged, Run, Undo, is_yes};
 
 impl Run {
     /// Applies a line that is on disk, or about to be.
@@ -71,6 +73,9 @@ impl Run {
                 self.landing.since = at;
             }
             Order::RevertIntent(_) => self.landing.since = at,
+            Order::RevertStart(start) => {
+                self.undo = Some(Undo { attempts: start.attempt, ..Undo::default() });
+            }
             Order::MergeStart(start) => {
                 let (agreed, answer, asked) = (self.landing.agreed, self.landing.answer, self.landing.asked);
                 let (before, with) = (start.before.clone(), start.with.clone());
@@ -93,7 +98,11 @@ impl Run {
                     self.landing.asked = true;
                 }
             }
-            Order::EvidenceStart(_) | Order::LoopArchive(_) | Order::TestsStart(_) | Order::HookStart(_) => {}
+            Order::PreflightStart(_)
+            | Order::EvidenceStart(_)
+            | Order::LoopArchive(_)
+            | Order::TestsStart(_)
+            | Order::HookStart(_) => {}
         }
     }
 
@@ -123,32 +132,11 @@ impl Run {
                     cycle.gate_noted = false;
                 }
             }
-            Decision::DecisionPoint(point) => match point.rule.as_str() {
-                "AF-063" => {
-                    let cycle = self.cycle_mut();
-                    cycle.tests_warned = true;
-                    if matches!(cycle.errand, Some((Purpose::Tests, _))) {
-                        cycle.errand = None;
-                        cycle.last_failure.remove(&point.archetype);
-                        cycle.failures.remove(&point.archetype);
-                    }
-                }
-                "A3" => self.cycle_mut().gate_noted = true,
-                "CL-12" => {
-                    let cycle = self.cycle_mut();
-                    if !cycle.absent.contains_key(&point.archetype) {
-                        cycle.owed.insert(point.archetype.clone());
-                    }
-                }
-                "AF-138" => self.cycle_mut().restore(&point.archetype),
-                "C6" => self.give_up_account(&point.archetype),
-                "I4" => self.note_used_up(&point.archetype),
-                "AF-040" | "D-02" => {
-                    let archetype = point.archetype.clone();
-                    self.cycle_mut().noted.insert(archetype);
-                }
-                _ => {}
-            },
+            Decision::DecisionPoint(point) => {
+                self.unexplained = self.alternatives_of(&point);
+                self.apply_point(&point);
+            }
+            Decision::DecisionRecord(_) => self.unexplained = None,
             Decision::AgentSkipped(skipped) => {
                 let cycle = self.cycle_mut();
                 if skipped.archetype == "mini-explorer" {
@@ -201,11 +189,59 @@ impl Run {
             Decision::WiggumBreak(_) => self.broke = Some(seq),
             Decision::RunComplete(complete) => {
                 self.outcome = Some(complete.outcome());
+                self.undo = None;
                 self.note_end(complete.reason);
                 self.complete = Some(complete);
             }
-            Decision::CycleBoundary(boundary) => self.cycle_mut().boundary = Some(boundary),
+            Decision::CycleBoundary(boundary) => {
+                if boundary.extra_cycle {
+                    self.max_cycles = boundary.max_cycles;
+                }
+                self.cycle_mut().boundary = Some(boundary);
+            }
         }
+    }
+
+    /// What a choice changes; most change nothing.
+    fn apply_point(&mut self, point: &DecisionPoint) {
+        match point.rule.as_str() {
+            "AF-063" => {
+                let cycle = self.cycle_mut();
+                cycle.tests_warned = true;
+                if matches!(cycle.errand, Some((Purpose::Tests, _))) {
+                    cycle.errand = None;
+                    cycle.last_failure.remove(&point.archetype);
+                    cycle.failures.remove(&point.archetype);
+                }
+            }
+            "A3" => self.cycle_mut().gate_noted = true,
+            "CL-12" => {
+                let cycle = self.cycle_mut();
+                if !cycle.absent.contains_key(&point.archetype) {
+                    cycle.owed.insert(point.archetype.clone());
+                }
+            }
+            "AF-138" => self.cycle_mut().restore(&point.archetype),
+            "J-04" => {
+                let cycle = self.cycle_mut();
+                cycle.set_aside(&point.archetype, ShadowAction::Correct, &point.input);
+                cycle.evidence_asked.insert(point.archetype.clone());
+            }
+            "U-10" => self.landing.red_noted = true,
+            "C6" => self.give_up_account(&point.archetype),
+            "I4" => self.note_used_up(&point.archetype),
+            "AF-040" | "D-02" => {
+                let archetype = point.archetype.clone();
+                self.cycle_mut().noted.insert(archetype);
+            }
+            _ => {}
+        }
+    }
+
+    /// What else a choice could have been; nothing in runs from before that was written down (CL-31).
+    pub(crate) fn alternatives_of(&self, point: &DecisionPoint) -> Option<DecisionRecord> {
+        let records = self.policy().records_alternatives;
+        records.then(|| alternatives::of(point, self.current_workflow())).flatten()
     }
 
     fn apply_report(&mut self, seq: Seq, at: u64, report: Report) {
@@ -278,13 +314,20 @@ impl Run {
             }
             Report::TestsDone(done) => {
                 if let Some(Order::TestsStart(start)) = self.open.remove(&done.start_seq) {
-                    let result = Some((done.result, done.tail.clone()));
-                    if start.post_merge {
-                        self.landing.retested = result;
+                    let tests = Some(landing_tests(*done));
+                    self.last_tests.clone_from(&tests);
+                    if let Some(undo) = &mut self.undo {
+                        undo.tested = tests;
+                    } else if start.post_merge {
+                        self.landing.retested = tests;
                     } else {
-                        self.landing.tested = result;
+                        self.landing.tested = tests;
                     }
                 }
+            }
+            Report::PreflightDone(done) => {
+                self.open.remove(&done.start_seq);
+                self.preflight = Some(done);
             }
             Report::HookDone(done) => {
                 self.open.remove(&done.start_seq);
@@ -299,14 +342,33 @@ impl Run {
                 self.open.remove(&refused.start_seq);
                 self.landing.refused = Some((refused.why, refused.detail.clone()));
             }
+            Report::RevertRequested(_) => {
+                if self.landing.merged.is_some() && self.landing.reverted.is_none() {
+                    self.reopen();
+                    self.undo = Some(Undo::default());
+                    self.open.retain(|_, order| !matches!(order, Order::QuestionAsked(_)));
+                }
+            }
+            Report::RevertBuilt(built) => {
+                self.open.remove(&built.start_seq);
+                if let Some(undo) = &mut self.undo {
+                    undo.built = Some(built.built.clone());
+                }
+            }
             Report::RunReverted(reverted) => {
                 self.open.remove(&reverted.start_seq);
                 self.landing.reverted = Some(reverted.commit.clone());
-                self.reverts += 1;
+                self.landing.reverted_at = at;
+                self.reverts += u32::from(self.undo.is_none());
             }
             Report::RevertRefused(refused) => {
                 self.open.remove(&refused.start_seq);
-                self.landing.revert_refused = Some(refused.detail.clone());
+                match &mut self.undo {
+                    Some(undo) => {
+                        undo.refused = Some((refused.why.unwrap_or(Refusal::Fault), refused.detail.clone()));
+                    }
+                    None => self.landing.revert_refused = Some(refused.detail.clone()),
+                }
             }
             Report::QuestionAnswered(answered) => {
                 if let Some(Order::QuestionAsked(question)) = self.open.remove(&answered.start_seq) {
@@ -333,6 +395,8 @@ impl Run {
         let author = Author { agent: start.agent, player: complete.played };
         if complete.change.is_some() {
             self.work = complete.change;
+            let made = self.work.clone();
+            self.cycle_mut().made = made;
             self.author = Some(author.clone());
         }
         let name = complete.archetype;
@@ -425,7 +489,9 @@ impl Run {
                 self.landing.agreed = self.landing.agreed || is_yes(text);
             }
             QuestionKind::DryRun => self.dry_run_passed = is_yes(text),
+            QuestionKind::RedBase => self.red_base = Some(is_yes(text)),
             QuestionKind::Shadow => self.apply_shadow_words(text),
+            QuestionKind::Rejection => self.apply_rejection_words(question, text),
             QuestionKind::NeedsContext => {
                 self.cycle_mut().forget(&question.archetype);
                 self.clarify(question, text);
@@ -465,6 +531,7 @@ impl Run {
         self.questions.clear();
         self.ended.clear();
         self.dry_run_passed = true;
+        self.forget_failed_preflight();
         if self.cycles.is_empty() || reentered.phase == Phase::Plan {
             let number = self.number() + 1;
             self.max_cycles = self.max_cycles.max(number);
@@ -504,6 +571,14 @@ impl Run {
         }
     }
 
+    /// What was wrong with the base commit or the commands may have been repaired.
+    fn forget_failed_preflight(&mut self) {
+        if self.preflight.as_ref().is_some_and(|done| !done.is_passed()) && !self.accepts_red_base() {
+            self.preflight = None;
+            self.red_base = None;
+        }
+    }
+
     /// A person continues a run that has ended.
     fn go_on(&mut self, continued: &RunContinued) {
         self.reopen();
@@ -521,6 +596,7 @@ impl Run {
         self.landing = Landing::default();
         self.open.retain(|_, order| !matches!(order, Order::QuestionAsked(_)));
         let again = cycles > 0;
+        self.forget_failed_preflight();
         let Some(cycle) = self.cycles.last_mut() else { return };
         cycle.failures.clear();
         cycle.busy.clear();
@@ -537,6 +613,7 @@ impl Run {
         waiting.iter().for_each(|name| cycle.forget(name));
         if !again && !parts && !continued.accept.is_empty() {
             cycle.boundary = None;
+            cycle.judged_anew = true;
         }
         if again && let Some(boundary) = &mut cycle.boundary {
             boundary.next_action = NextAction::CycleBack;
@@ -558,4 +635,12 @@ impl Run {
         self.broke = None;
         self.hooks.remove(&HookPoint::RunComplete);
     }
+}
+
+/// In journals from before its lines were kept, the last line of the output stands for them.
+fn landing_tests(done: TestsDone) -> LandingTests {
+    let last = || done.tail.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    let lines =
+        if done.lines.is_empty() { last().map(str::to_owned).into_iter().collect() } else { done.lines };
+    LandingTests { result: done.result, lines, failing: done.failing, artifact: done.artifact }
 }

@@ -10,9 +10,9 @@ mod ledger;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{
-    AgentStart, Built, Companion, Entry, Event, HookDone, LeftOut, Link, MergeIntent, Money, Order,
-    QuestionAsked, QuestionKind, Refusal, Report, ReviewOpened, RunComplete, RunStart, SessionStart, Tested,
-    Together, Tracked, Trend,
+    AgentStart, Built, Companion, DecisionRecord, Entry, Event, HookDone, LeftOut, Link, MergeIntent, Money,
+    Order, PreflightDone, QuestionAsked, QuestionKind, Refusal, Report, ReviewOpened, RunComplete, RunStart,
+    SessionStart, Tested, Together, Tracked, Trend,
 };
 use crate::model::{
     Change, HookPoint, Oid, Outcome, Overlay, Participant, Phase, Policy, Role, Seq, Strategy, Workflow,
@@ -40,7 +40,13 @@ pub struct Run {
     pub cycles: Vec<Cycle>,
     /// Ordered, not yet reported.
     pub open: BTreeMap<Seq, Order>,
+    /// How the base commit was before the first agent started.
+    pub preflight: Option<Box<PreflightDone>>,
+    /// A person's answer to a base commit on which tests fail.
+    pub red_base: Option<bool>,
     pub landing: Landing,
+    /// How the tests of the latest candidate ended, also once the landing was given up.
+    pub last_tests: Option<LandingTests>,
     /// The Maker's latest accepted work.
     pub work: Option<Change>,
     /// People's answers to questions of agents.
@@ -68,12 +74,16 @@ pub struct Run {
     /// The state of the loop, if this is one.
     pub agent_loop: Option<Box<AgentLoop>>,
     pub broke: Option<Seq>,
+    /// What the last choice could have been instead, until that is written down. A torn batch may end in between.
+    pub unexplained: Option<DecisionRecord>,
     /// Set while the run is paused: how the request came.
     pub paused: Option<String>,
     pub hooks: BTreeMap<HookPoint, HookDone>,
     pub discarded: bool,
     /// Landings reverted because tests failed afterwards (CL-11).
     pub reverts: u32,
+    /// A person's request to take the landing back, while it is carried out.
+    pub undo: Option<Undo>,
     pub outcome: Option<Outcome>,
     pub complete: Option<Box<RunComplete>>,
     causes: Causes,
@@ -91,7 +101,9 @@ pub struct Clarification {
 pub struct Landing {
     pub attempts: u32,
     pub built: Option<Built>,
-    pub tested: Option<(Tested, String)>,
+    pub tested: Option<LandingTests>,
+    /// That the tests fail as they did before is written down.
+    pub red_noted: bool,
     pub asked: bool,
     pub answer: Option<bool>,
     /// A person said yes, here or by `archeflow merge`.
@@ -108,9 +120,31 @@ pub struct Landing {
     pub since: u64,
     pub merged: Option<Merged>,
     pub refused: Option<(Refusal, String)>,
-    pub retested: Option<(Tested, String)>,
+    pub retested: Option<LandingTests>,
     pub reverted: Option<Oid>,
+    pub reverted_at: u64,
     pub revert_refused: Option<String>,
+}
+
+/// How the test command ended on a candidate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LandingTests {
+    pub result: Tested,
+    /// The lines that say what fails.
+    pub lines: Vec<String>,
+    /// The failing tests, where the output names them.
+    pub failing: Vec<String>,
+    /// The file with the whole output.
+    pub artifact: String,
+}
+
+/// How far the revert is that a person asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Undo {
+    pub attempts: u32,
+    pub built: Option<Built>,
+    pub tested: Option<LandingTests>,
+    pub refused: Option<(Refusal, String)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -185,6 +219,11 @@ impl Run {
 
     pub fn auto_merge(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.auto_merge)
+    }
+
+    /// A landing may leave those tests failing that failed before.
+    pub fn accepts_red_base(&self) -> bool {
+        self.policy().allow_red_base || self.red_base == Some(true)
     }
 
     /// The participants of the current cycle, as fixed in the first line.

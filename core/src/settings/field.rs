@@ -243,13 +243,13 @@ macro_rules! words {
 }
 
 words! {
-    Approval { "every_pass" EveryPass, "goal_complete" GoalComplete }
+    Approval { "step" EveryPass, "every_pass" EveryPass, "goal_complete" GoalComplete }
     Domain { "code" Code, "writing" Writing, "research" Research }
     FailAction { "warn" Warn, "abort" Abort }
     LimitMode { "either_suffices" EitherSuffices, "both_required" BothRequired }
     MergeStrategy { "no-ff" NoFf, "squash" Squash, "rebase" Rebase }
     OnPostMergeFailure { "halt" Halt, "cycle_back" CycleBack }
-    Overlap { "min" Min, "jaccard" Jaccard }
+    Overlap { "weighed" Weighed, "min" Min, "jaccard" Jaccard }
     ScopeLevel { "double" Double, "outside_files" OutsideFiles }
     Severity { "INFO" Info, "WARNING" Warning, "CRITICAL" Critical }
     ZeroPolicy { "immediate" Immediate, "two_consecutive" TwoConsecutive }

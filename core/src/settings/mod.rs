@@ -23,8 +23,8 @@ use crate::sprint::policy::SprintPolicy;
 
 pub use field::{SettingField, SettingWord};
 pub use program::{
-    AgentAccess, GitAccess, KeyHolder, ModelAccess, ProgramSettings, SandboxAccess, SandboxReach,
-    StrategyChoice,
+    AgentAccess, FilterChoice, GitAccess, KeyHolder, ModelAccess, ProgramSettings, SandboxAccess,
+    SandboxReach, StrategyChoice,
 };
 pub(crate) use table::{place, settings};
 pub use value::{SettingValue, share_of, whole_number};

@@ -75,7 +75,22 @@ settings! {
         auto_merge: bool = false, "auto_merge", Switch, Guarded, "Land an approved and tested change without asking.";
         auto_push: bool = false, "auto_push", Off("pushing is not done by this version"), Guarded, "Push landed changes.";
         branch_prefix: String = "archeflow/".to_owned(), "branch_prefix", Prefix, Guarded, "Prefix of run branches.";
+        filters: FilterChoice = FilterChoice::Refuse, "filters", Words(&["refuse", "pointers"]), Guarded,
+            "Files with a git filter, such as Git LFS: start no run (`refuse`), or let agents and tests see them as committed (`pointers`).";
     }
+}
+
+/// What to do about files that git converts with a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FilterChoice {
+    Refuse,
+    Pointers,
+}
+
+impl SettingWord for FilterChoice {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("refuse", FilterChoice::Refuse), ("pointers", FilterChoice::Pointers)];
 }
 
 /// Whom commands in the sandbox can talk to.
@@ -115,6 +130,8 @@ settings! {
             "Network of sandboxed commands and agents: a loopback of their own and, for agents, the hosts of their model; or all of yours (`full`).";
         hosts: Vec<String> = Vec::new(), "hosts", Phrases(64), Own,
             "Hosts that agents may reach besides those of their model: `name`, `*.suffix` or an address, with `:port` unless it is 443 or 80.";
+        setup_hosts: Vec<String> = Vec::new(), "setup_hosts", Phrases(64), Own,
+            "Hosts that `setup_command` may reach besides public registries of packages, written as in `sandbox.hosts`.";
         keys: KeyHolder = KeyHolder::Agent, "keys", Words(&["agent", "proxy"]), Own,
             "Where an agent's key is: in its own environment, or in a proxy outside of its sandbox that adds it to requests (`proxy`). Agents that can't work so are not started.";
         read: Vec<String> = Vec::new(), "read", Phrases(64), Own,

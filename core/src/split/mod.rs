@@ -20,6 +20,7 @@ use crate::rules::filekind::{FileKind, Treatment, treatment};
 
 pub use hunk::{PatchSide, Walk};
 pub use pieces::{LineChunk, LineChunker};
+pub use text::readable_header;
 
 use part::Open;
 use text::{Shortened, shortened};
@@ -229,7 +230,9 @@ impl Splitter {
         let changed = known.map_or(0, |known| known.added.saturating_add(known.deleted));
         (file.kind, file.treatment) = (Some(kind), Some(treatment(kind, changed, &self.splitting)));
         let most = self.splitting.part() / HEADER_SHARE;
-        let header: Vec<Shortened> = file.header.iter().map(|line| line.shortened(most)).collect();
+        let readable =
+            |line: &PendingLine| shortened(&text::readable_header(&line.kept), most, line.beyond());
+        let header: Vec<Shortened> = file.header.iter().map(readable).collect();
         file.cut_lines += u32::try_from(header.iter().filter(|line| line.hidden > 0).count()).unwrap_or(0);
         file.header = Vec::new();
         let header = header.into_iter().map(|line| line.text).collect();

@@ -2,6 +2,7 @@
 
 use super::{File, FileSummary, PendingLine};
 use crate::rules::filekind::{FileKind, Treatment};
+use crate::text::{quote_path, unquote_path};
 
 /// Bytes of a header line that are read, for the path in it.
 pub(super) const LONGEST_HEADER: usize = 20_000;
@@ -43,14 +44,14 @@ fn cut(mut text: String, hidden: u64) -> Shortened {
     Shortened { text, hidden }
 }
 
-/// The path a header is about, quoted as git quotes: the new one, or the old one of a deleted file.
+/// The path a header is about, as the log writes it: the new one, or the old one of a deleted file.
 pub(super) fn path(header: &[PendingLine]) -> String {
     let named = |prefix: &[u8]| header.iter().find_map(|line| line.kept.strip_prefix(prefix));
     if let Some(name) = named(b"rename to ").or_else(|| named(b"copy to ")) {
-        return lossy(name);
+        return written(name);
     }
     let Some(both) = named(b"diff --git ") else { return String::new() };
-    same_name(both).unwrap_or_else(|| lossy(both))
+    same_name(both).unwrap_or_else(|| written(both))
 }
 
 /// `a/x b/x`, and `"a/\303" "b/\303"`: the same name twice, which may itself hold spaces.
@@ -64,11 +65,40 @@ fn same_name(both: &[u8]) -> Option<String> {
         }
     };
     let (one, other) = (bare(one, b'a')?, bare(other, b'b')?);
-    (one == other).then(|| lossy(&other))
+    (one == other).then(|| written(&other))
 }
 
-fn lossy(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+/// Git's name of a path, which may be quoted, as the log writes it.
+fn written(name: &[u8]) -> String {
+    let quoted = std::str::from_utf8(name).ok().filter(|name| name.starts_with('"'));
+    quote_path(&quoted.and_then(unquote_path).unwrap_or_else(|| name.to_vec()))
+}
+
+/// Where a header names one path.
+const NAMING: [&[u8]; 6] = [b"--- ", b"+++ ", b"rename from ", b"rename to ", b"copy from ", b"copy to "];
+
+/// A line of a header in which a path that is no UTF-8 is written as in the log.
+pub fn readable_header(line: &[u8]) -> Vec<u8> {
+    if std::str::from_utf8(line).is_ok() {
+        return line.to_vec();
+    }
+    let bare = line.strip_suffix(b"\t").unwrap_or(line);
+    for prefix in NAMING {
+        if let Some(name) = bare.strip_prefix(prefix) {
+            return [prefix, quote_path(name).as_bytes()].concat();
+        }
+    }
+    let prefix = b"diff --git ".as_slice();
+    let halves = bare.strip_prefix(prefix).and_then(|both| {
+        let half = both.len().checked_sub(1)? / 2;
+        Some((both.get(..half)?, both.get(half + 1..)?))
+    });
+    match halves.filter(|(one, other)| one.get(2..) == other.get(2..)) {
+        Some((one, other)) => {
+            [prefix, quote_path(one).as_bytes(), b" ", quote_path(other).as_bytes()].concat()
+        }
+        None => String::from_utf8_lossy(line).into_owned().into_bytes(),
+    }
 }
 
 /// The note in place of lines that are not shown.

@@ -12,7 +12,7 @@ use crate::rules::{convergence, gates, memory};
 use crate::run::{Cycle, Run};
 
 use super::land::land;
-use super::{boundary, budget, check, system};
+use super::{boundary, budget, check, rejections, system};
 use super::{enter, onward, point, stop};
 
 pub(crate) fn act(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
@@ -38,19 +38,25 @@ fn conclude(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     if !owed.is_empty() {
         return owed;
     }
-    if let Some(events) = escalate(run, cycle) {
+    if let Some(events) = escalate(run, cycle).or_else(|| rejections::in_act(run, cycle)) {
         return events;
     }
     let weighed = standing(run, cycle);
     let policy = &run.policy().convergence;
     let (mut open, trend) = convergence::follow(convergence::merge(&weighed, policy), &run.history(), policy);
+    let trend = trend.map(|trend| Trend { untried: !tried(run, cycle, &open, &trend), ..trend });
     let back = regressions(run, &mut open);
     let approved = approved(run, cycle, &weighed, trend.as_ref());
     if let Some(events) = run.rules().before_conclusion(run, cycle, approved, &open) {
         return events;
     }
     let fixes = fixes(cycle, trend.as_ref());
-    let (next_action, why) = next(run, cycle, approved, &open, trend.as_ref());
+    let (mut next_action, mut why) = next(run, cycle, approved, &open, trend.as_ref());
+    let extra_cycle = is_granted(run, why.as_ref(), trend.as_ref());
+    if extra_cycle {
+        (next_action, why) = (NextAction::CycleBack, None);
+    }
+    let max_cycles = run.max_cycles + u32::from(extra_cycle);
     let tally = |severity| count(weighed.iter().filter(|finding| finding.severity == severity).count());
     let exit_condition = match (next_action, &why) {
         (NextAction::Merge, _) => "approved",
@@ -61,7 +67,8 @@ fn conclude(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     };
     let boundary = CycleBoundary {
         cycle: cycle.number,
-        max_cycles: run.max_cycles,
+        max_cycles,
+        extra_cycle,
         exit_condition: exit_condition.to_owned(),
         met: next_action == NextAction::Merge,
         fixes_applied: count(cycle.fixed.len() + fixes.len()),
@@ -82,6 +89,9 @@ fn conclude(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
         ),
         match (&boundary.next_action, &boundary.stop) {
             (NextAction::Merge, _) => "approved: land it".to_owned(),
+            (NextAction::CycleBack, _) if extra_cycle => {
+                "converging at the limit: one of the extra cycles (extra_cycles)".to_owned()
+            }
             (NextAction::CycleBack, _) => "findings open: one more cycle".to_owned(),
             (NextAction::Stop, why) => {
                 format!("stop: {}", why.as_ref().map_or("", |why| why.detail.as_str()))
@@ -96,6 +106,29 @@ fn conclude(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     events.push(decided);
     events.push(boundary.into());
     events
+}
+
+/// J-09: whether the Maker did anything where the findings are that persist. Only the work of two cycles can say so.
+fn tried(run: &Run, cycle: &Cycle, open: &[Tracked], trend: &Trend) -> bool {
+    let before = run.cycles.len().checked_sub(2).and_then(|at| run.cycles.get(at)?.made.as_ref());
+    let (Some(before), Some(now)) = (before, cycle.made.as_ref()) else { return true };
+    let persist: Vec<&str> = open
+        .iter()
+        .filter(|found| trend.persistent_ids.contains(&found.id))
+        .map(|found| found.file.as_str())
+        .collect();
+    persist.is_empty() || now.touched_since(before, persist)
+}
+
+/// Whether a cycle beyond the limit was granted beforehand for a run that gets there.
+fn is_granted(run: &Run, why: Option<&Stop>, trend: Option<&Trend>) -> bool {
+    let at_limit = why.is_some_and(|why| why.reason == Reason::MaxCycles);
+    let used =
+        run.cycles.iter().filter_map(|cycle| cycle.boundary.as_ref()).filter(|b| b.extra_cycle).count();
+    at_limit
+        && count(used) < run.policy().extra_cycles
+        && trend.is_some_and(convergence::gets_there)
+        && budget::last_cycle(run).is_none()
 }
 
 /// What counts against the change, without what a person accepted as it is.
@@ -153,17 +186,18 @@ fn escalate(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
     ])
 }
 
-/// No finding that counts is open. A rejection whose findings were all downgraded does not block; a CRITICAL blocks
-/// whatever the verdict says. The strategy, a team or a workflow may name another condition.
+/// No finding that counts is open. A rejection whose findings were all downgraded was asked about before, by
+/// [`rejections`]; a CRITICAL blocks whatever the verdict says. The strategy, a team or a workflow may name another condition.
 fn approved(run: &Run, cycle: &Cycle, weighed: &[Finding], trend: Option<&Trend>) -> bool {
     let critical = |finding: &&Finding| finding.severity == Severity::Critical;
     let against = Against {
         critical: weighed.iter().any(|finding| critical(&finding)),
         critical_by_program: weighed.iter().filter(critical).any(|finding| finding.source == PROGRAM),
-        rejected: weighed.iter().any(|finding| {
-            finding.severity >= Severity::Warning
-                && cycle.verdicts.get(&finding.source) == Some(&Verdict::Rejected)
-        }),
+        rejected: !cycle.upheld.is_empty()
+            || weighed.iter().any(|finding| {
+                finding.severity >= Severity::Warning
+                    && cycle.verdicts.get(&finding.source) == Some(&Verdict::Rejected)
+            }),
         converging: trend.is_some_and(|trend| trend.status == TrendStatus::Converging),
     };
     exit::met(run.rules().exit(run), against)
@@ -188,10 +222,15 @@ fn next(
         return (NextAction::Merge, None);
     }
     let above_info = weighed_count(run, cycle);
+    // A person who knows of the trend and goes on is not stopped by it again at once.
+    let convergence = convergence.filter(|_| !cycle.judged_anew);
     let breaks = convergence.or_else(|| boundary::rising(run, above_info)).or_else(|| wind_down(run));
     let last = run.rules().is_last_cycle(run, cycle);
-    let persistent =
-        open.iter().find(|found| found.cycles_open >= 2 && found.severity >= policy.persistent_floor);
+    let untried = trend.is_some_and(|trend| trend.untried);
+    let persistent = open
+        .iter()
+        .filter(|_| !untried)
+        .find(|found| found.cycles_open >= 2 && found.severity >= policy.persistent_floor);
     if let Some((_, failing)) = cycle.raised.iter().find(|(sign, _)| *sign == Sign::TestsFailing)
         && (last || breaks.is_some() || persistent.is_some())
     {
@@ -211,12 +250,22 @@ fn next(
         return (NextAction::Stop, Some(Stop { reason: Reason::PersistentCritical, detail, breaks: None }));
     }
     if last {
-        let detail = format!(
+        let mut detail = format!(
             "{} still open after {} of {}",
             counted(count(open.len()), "finding"),
             cycle.number,
             counted(run.max_cycles, "cycle")
         );
+        if let Some(trend) = trend.filter(|trend| convergence::gets_there(trend))
+            && policy.offers_a_cycle
+            && budget::last_cycle(run).is_none()
+        {
+            detail += &format!(
+                "; the run was converging ({} resolved, {} new): one more cycle may be enough",
+                trend.resolved,
+                trend.new + trend.regressed
+            );
+        }
         return (NextAction::Stop, Some(Stop { reason: Reason::MaxCycles, detail, breaks: None }));
     }
     if let Some(why) = budget::last_cycle(run) {

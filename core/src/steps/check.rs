@@ -6,7 +6,7 @@ use crate::rules::gates::{self, Clearance};
 use crate::rules::{evidence, raised};
 use crate::run::{Cycle, Run};
 
-use super::{onward, point, send, skip, system};
+use super::{onward, point, rejections, send, skip, system};
 
 pub(crate) fn check(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let raised = raise(run, cycle);
@@ -30,6 +30,9 @@ pub(crate) fn check(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let downgrades = weigh(run, cycle);
     if !downgrades.is_empty() {
         return downgrades;
+    }
+    if let Some(events) = rejections::in_check(run, cycle) {
+        return events;
     }
     system::after_check(run, cycle).unwrap_or_else(|| onward(run, cycle, Phase::Act))
 }
@@ -113,7 +116,7 @@ fn described(facts: Clearance) -> String {
 pub(crate) fn weigh(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let mut events = Vec::new();
     let required = &run.overlay().evidence;
-    for (name, review) in cycle.reviewers() {
+    for (name, review) in cycle.reviewers().into_iter().filter(|(name, _)| !cycle.upheld.contains(*name)) {
         for (index, finding) in review.findings.iter().enumerate() {
             let index = u32::try_from(index).unwrap_or(u32::MAX);
             // A reproduced failure needs no more evidence.
@@ -130,7 +133,7 @@ pub(crate) fn weigh(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
                     archetype: name.to_owned(),
                     index,
                     from: finding.severity,
-                    to: Severity::Info,
+                    to: reason.counts_as(),
                     reason,
                     file: finding.file.clone(),
                     line: finding.line,

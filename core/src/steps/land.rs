@@ -5,11 +5,14 @@ use crate::event::{
     RevertIntent, Tested, TestsStart,
 };
 use crate::model::{
-    Counted, HookPoint, Oid, OnPostMergeFailure, Outcome, Reason, RunStatus, Severity, Sign, counted,
+    Counted, HookPoint, Oid, OnPostMergeFailure, Outcome, PROGRAM, Reason, RunStatus, Severity, Sign, counted,
 };
+use crate::rules::red_base::{AddedFailures, added_failures};
 use crate::rules::{evidence, raised};
-use crate::run::{Cycle, Merged, Run};
+use crate::run::{Cycle, LandingTests, Merged, Run};
 
+use super::point;
+use super::preflight::told;
 use super::settle::{self, hook};
 
 /// A person asked for the landing, and there is something to land.
@@ -42,6 +45,10 @@ pub(crate) fn land(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
                 format!("the target no longer contains the commit the run began from (it is at {now})");
             return run.rules().not_landed(run, RunStatus::Stopped, Reason::BaseMoved, detail);
         }
+        Built::NotSigned { what } => {
+            let detail = format!("the commit could not be signed, so nothing landed: {what}");
+            return run.rules().not_landed(run, RunStatus::AwaitingMerge, Reason::SigningFailed, detail);
+        }
         Built::Fault { what } => {
             return run.rules().not_landed(run, RunStatus::Failed, Reason::GitFault, what.clone());
         }
@@ -49,15 +56,17 @@ pub(crate) fn land(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     if let Some((why, detail)) = &landing.refused {
         return refused(run, *why, detail);
     }
-    match (&run.policy().test_command, &landing.tested) {
-        (Some(command), None) => return vec![tests(run, commit, tree, command, false)],
-        (Some(_), Some((Tested::Passed, _))) | (None, _) => {}
-        (Some(command), Some((Tested::Broken, tail))) => {
-            let detail = format!("the test command can't be run ({command}): {}", last_line(tail));
-            return run.rules().not_landed(run, RunStatus::Failed, Reason::TestCommandBroken, detail);
-        }
-        (Some(command), Some((Tested::Failed | Tested::TimedOut, tail))) => {
-            return tests_failed(run, cycle, command, tail);
+    if let Some(command) = &run.policy().test_command {
+        let Some(tested) = &landing.tested else { return vec![tests(run, commit, tree, command, false)] };
+        match judged(run, tested) {
+            Judged::Pass | Judged::Unknown => {}
+            Judged::AsBefore if landing.red_noted => {}
+            Judged::AsBefore => return vec![as_before(tested)],
+            Judged::Broken => {
+                let detail = format!("the test command can't be run ({command}): {}", told(&tested.lines));
+                return run.rules().not_landed(run, RunStatus::Failed, Reason::TestCommandBroken, detail);
+            }
+            Judged::Fail(added) => return tests_failed(run, cycle, command, tested, &added),
         }
     }
     if let Some(events) = hook(run, HookPoint::PreMerge) {
@@ -100,9 +109,53 @@ fn wait(run: &Run, why: &str) -> Vec<Conclusion> {
     settle::finish(run, RunStatus::AwaitingMerge, Reason::Approved, detail)
 }
 
-fn tests(run: &Run, commit: &Oid, tree: &Oid, command: &str, post_merge: bool) -> Conclusion {
+pub(super) fn tests(run: &Run, commit: &Oid, tree: &Oid, command: &str, post_merge: bool) -> Conclusion {
     let (commit, tree, command) = (commit.clone(), tree.clone(), command.to_owned());
     TestsStart { commit, tree, command, limit_ms: run.policy().limits.tests_ms, post_merge }.into()
+}
+
+/// What the tests of a candidate mean for landing it.
+pub(super) enum Judged {
+    Pass,
+    /// They fail, and each failing test failed before the change (U-10).
+    AsBefore,
+    /// They fail as they did before the change, but nobody can tell whether in the same tests.
+    Unknown,
+    /// These failing tests are new, where the output names them.
+    Fail(Vec<String>),
+    Broken,
+}
+
+pub(super) fn judged(run: &Run, tests: &LandingTests) -> Judged {
+    let before = run.preflight.as_ref().and_then(|done| done.tests.as_ref());
+    let red = before.filter(|before| run.accepts_red_base() && before.result == Tested::Failed);
+    match (tests.result, red) {
+        (Tested::Passed, _) => Judged::Pass,
+        (Tested::Broken, _) => Judged::Broken,
+        (Tested::TimedOut, _) | (Tested::Failed, None) => Judged::Fail(Vec::new()),
+        (Tested::Failed, Some(before)) => match added_failures(&before.failing, &tests.failing) {
+            AddedFailures::None => Judged::AsBefore,
+            AddedFailures::Some(added) => Judged::Fail(added),
+            AddedFailures::Unknown => Judged::Unknown,
+        },
+    }
+}
+
+/// The failing tests by name, with the first lines that say why.
+pub(super) fn what_fails(tests: &LandingTests) -> String {
+    match tests.failing.as_slice() {
+        [] => told(&tests.lines),
+        failing => {
+            let unnamed = |line: &&String| !failing.iter().any(|name| line.contains(name.as_str()));
+            let why: Vec<String> = tests.lines.iter().filter(unnamed).cloned().collect();
+            format!("{}: {}", told(failing), told(&why))
+        }
+    }
+}
+
+fn as_before(tests: &LandingTests) -> Conclusion {
+    let input = format!("{} failing, before the change, too", counted(tests.failing.len(), "test"));
+    point(PROGRAM, "U-10", input, "no failing test is added: the tests count as passed".to_owned())
 }
 
 fn refused(run: &Run, why: Refusal, detail: &str) -> Vec<Conclusion> {
@@ -126,8 +179,21 @@ fn refused(run: &Run, why: Refusal, detail: &str) -> Vec<Conclusion> {
 
 /// A failed test command is a finding of the program (D-07), and the cycle is concluded again with it. A person who
 /// asked for the merge is shown the failure instead.
-fn tests_failed(run: &Run, cycle: &Cycle, command: &str, tail: &str) -> Vec<Conclusion> {
-    let detail = format!("the test command fails on the merged tree ({command}): {}", last_line(tail));
+fn tests_failed(
+    run: &Run,
+    cycle: &Cycle,
+    command: &str,
+    tests: &LandingTests,
+    added: &[String],
+) -> Vec<Conclusion> {
+    let what = if added.is_empty() { what_fails(tests) } else { told(added) };
+    let detail = match added {
+        [] => format!("the test command fails on the merged tree ({command}): {what}"),
+        added => {
+            let count = counted(added.len(), "test");
+            format!("{count} that did not fail before fail on the merged tree ({command}): {what}")
+        }
+    };
     if !run.landing.chain.is_empty() {
         return wait(run, &detail);
     }
@@ -154,11 +220,16 @@ fn agree(run: &Run, cycle: &Cycle, old: &Oid, commit: &Oid) -> Option<Vec<Conclu
         return None;
     }
     let doubts = doubtful(cycle);
+    let unclear = landing.tested.as_ref().filter(|tests| matches!(judged(run, tests), Judged::Unknown));
     let untested = run.policy().test_command.is_none() && !run.policy().no_tests;
-    if run.auto_merge() && doubts.is_empty() && !untested {
+    if run.auto_merge() && doubts.is_empty() && unclear.is_none() && !untested {
         return None;
     }
     let (reason, detail) = match (untested, doubts.is_empty()) {
+        (false, _) if unclear.is_some() => (
+            Reason::RedBase,
+            "approved, but the tests fail as they did before, and their output does not name which",
+        ),
         (true, _) => {
             (Reason::NoTestCommand, "approved, but there is no test command: landing needs your yes")
         }
@@ -179,11 +250,20 @@ fn agree(run: &Run, cycle: &Cycle, old: &Oid, commit: &Oid) -> Option<Vec<Conclu
         let files = counted(work.files.len() + work.files_left_out as usize, "file");
         details.push(format!("{files} changed"));
     }
+    let red = landing.tested.as_ref().filter(|tests| tests.result != Tested::Passed);
     details.push(match (&run.policy().test_command, untested) {
+        (Some(command), _) if unclear.is_some() => {
+            format!("TESTS FAIL, as they did before the change: {command}")
+        }
+        (Some(command), _) if red.is_some() => {
+            let count = counted(red.map_or(0, |tests| tests.failing.len()), "test");
+            format!("no test fails on exactly this tree that did not before ({count} do): {command}")
+        }
         (Some(command), _) => format!("tests passed on exactly this tree: {command}"),
         (None, true) => "NOT TESTED: there is no test command".to_owned(),
         (None, false) => "not tested, as you asked (--no-tests)".to_owned(),
     });
+    details.extend(unclear.iter().flat_map(|tests| tests.lines.iter().take(3).cloned()));
     details.extend(doubts.into_iter().map(|doubt| format!("set aside for lack of evidence: {doubt}")));
     let question = QuestionAsked {
         kind: QuestionKind::Merge,
@@ -238,21 +318,24 @@ fn second_net(run: &Run, cycle: &Cycle, merged: &Merged) -> Option<Vec<Conclusio
     let command = run.policy().test_command.as_ref().filter(|_| run.policy().git.post_merge_test)?;
     let landing = &run.landing;
     let Some(Built::Candidate { tree, .. }) = &landing.built else { return None };
-    let (result, tail) = match &landing.retested {
-        None => return Some(vec![tests(run, &merged.commit, tree, command, true)]),
-        Some((result, tail)) => (*result, tail),
+    let Some(retested) = &landing.retested else {
+        return Some(vec![tests(run, &merged.commit, tree, command, true)]);
     };
-    if matches!(result, Tested::Passed | Tested::Broken) {
-        return None;
-    }
-    let detail = format!("the tests fail after landing: {}", last_line(tail));
+    // Where nobody can tell, a person has agreed to the landing.
+    let Judged::Fail(added) = judged(run, retested) else { return None };
+    let what = if added.is_empty() { what_fails(retested) } else { told(&added) };
+    let detail = format!("the tests fail after landing: {what}");
     if let Some(why) = &landing.revert_refused {
         let detail = format!("{detail}; the merge could not be taken back: {why}");
         return Some(settle::break_off(run, Reason::PostMergeTests, detail));
     }
     if landing.reverted.is_none() {
         let (target, landed, old) = (merged.target.clone(), merged.commit.clone(), merged.old.clone());
-        return Some(vec![RevertIntent { target, landed, old }.into()]);
+        return Some(vec![RevertIntent { target, landed, old, tested: None }.into()]);
+    }
+    if !landing.chain.is_empty() {
+        // Which of the runs it was, only landing them one by one can show.
+        return Some(wait(run, &format!("{detail}; the merge was taken back")));
     }
     Some(run.rules().taken_back(run, cycle, detail))
 }
@@ -272,7 +355,7 @@ pub(crate) fn after_revert(run: &Run, cycle: &Cycle, detail: String) -> Vec<Conc
     }
 }
 
-fn listed(paths: &[String]) -> String {
+pub(super) fn listed(paths: &[String]) -> String {
     match paths {
         [] => "files git did not name".to_owned(),
         [a, b, c, rest @ ..] if !rest.is_empty() => format!("{a}, {b}, {c} and {} more", rest.len()),
@@ -280,10 +363,6 @@ fn listed(paths: &[String]) -> String {
     }
 }
 
-fn last_line(text: &str) -> &str {
-    text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no output")
-}
-
-fn short(oid: &str) -> &str {
+pub(super) fn short(oid: &str) -> &str {
     oid.get(..10).unwrap_or(oid)
 }

@@ -25,7 +25,7 @@ pub(crate) fn make(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
         return finish(run, RunStatus::Stopped, Reason::NoChange, "the Maker changed nothing".to_owned());
     };
     let domain = run.request.as_ref().map_or(Domain::Code, |request| request.domain);
-    match gates::test_first(change, cycle.proposal(), domain) {
+    match gates::test_first(change, cycle.proposal(), domain, run.policy().prose_passes) {
         TestFirst::SendBack if !cycle.tests_asked => {
             let note = "No test file is among the changes, though the proposal has a test strategy. \
                         Write those tests now, on top of what you have done. Change nothing else."

@@ -10,10 +10,13 @@ pub(crate) mod check;
 pub(crate) mod land;
 pub(crate) mod make;
 pub(crate) mod plan;
+pub(crate) mod preflight;
+pub(crate) mod rejections;
 pub(crate) mod send;
 pub(crate) mod settle;
 pub(crate) mod shadows;
 pub(crate) mod system;
+pub(crate) mod undo;
 
 use crate::event::{AgentSkipped, Conclusion, DecisionPoint, PhaseTransition, ReviewVerdict, Share};
 use crate::model::{Phase, Severity, Status, Verdict};

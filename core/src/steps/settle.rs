@@ -322,8 +322,8 @@ pub(crate) fn finish(run: &Run, status: RunStatus, reason: Reason, detail: Strin
 
 fn completed(run: &Run, outcome: Outcome) -> RunComplete {
     let exit_code = outcome.exit_code();
-    let merged_oid =
-        run.landing.merged.as_ref().filter(|_| run.landing.reverted.is_none()).map(|m| m.commit.clone());
+    let lands = run.landing.reverted.is_none() || outcome.reason == Reason::Reverted;
+    let merged_oid = run.landing.merged.as_ref().filter(|_| lands).map(|merged| merged.commit.clone());
     RunComplete {
         status: outcome.status,
         reason: outcome.reason,
@@ -337,7 +337,16 @@ fn completed(run: &Run, outcome: Outcome) -> RunComplete {
         question: None,
         unresolved: unresolved(run),
         reopens_at: None,
+        revert_refused: None,
     }
+}
+
+/// A person's request to take the landing back is refused: the run is merged as before.
+pub(crate) fn still_merged(run: &Run, why: Reason, detail: String) -> Vec<Conclusion> {
+    let mut complete =
+        completed(run, Outcome { status: RunStatus::Merged, reason: Reason::Approved, detail });
+    complete.revert_refused = Some(why);
+    with_last_hook(run, complete)
 }
 
 fn with_last_hook(run: &Run, complete: RunComplete) -> Vec<Conclusion> {

@@ -7,11 +7,12 @@ use std::collections::BTreeSet;
 
 use crate::event::{Conclusion, Hardness, QuestionAsked, QuestionKind, ShadowDetected, Stop};
 use crate::model::{
-    AnswerBody, Outcome, PROGRAM, Reason, Role, RunStatus, SYSTEM, Shadow, ShadowAction, Sighting, Status,
-    Verdict, counted,
+    AnswerBody, Finding, Outcome, PROGRAM, Phase, Reason, Role, RunStatus, SYSTEM, Severity, Shadow,
+    ShadowAction, Sighting, Status, Verdict, counted,
 };
 use crate::persona::phase;
 use crate::rules::shadows::{self, Facts};
+use crate::rules::{convergence, evidence};
 use crate::run::{Answered, Cycle, Key, Run};
 
 use super::settle::{send_again, stop};
@@ -49,7 +50,11 @@ fn facts<'a>(run: &'a Run, cycle: &Cycle, name: &str, answered: &'a Answered) ->
         items: cycle.proposal().map_or(0, |plan| u32::try_from(plan.files.len()).unwrap_or(u32::MAX)),
         task: "",
         domain: run.request.as_ref().map(|request| request.domain).unwrap_or_default(),
-        reviews_without_approval: if approves { 0 } else { run.reviews_without_approval(name) },
+        reviews_without_approval: match run.policy().shadows.paranoid.by_evidence {
+            true => run.unfounded_rejections(name) + 1,
+            false if approves => 0,
+            false => run.reviews_without_approval(name),
+        },
     }
 }
 
@@ -182,7 +187,49 @@ pub(crate) fn consequence(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
     // The gravest first; among equals the order of names.
     let due = corrections.due.values().rev().max_by_key(|due| due.breaks);
     let escalated = corrections.escalated.iter().next();
-    due.map(|due| stop(run, due)).or_else(|| escalated.map(|(key, detail)| escalate(run, key, detail)))
+    due.map(|due| stop(run, &weightiest(run, cycle, due)))
+        .or_else(|| escalated.map(|(key, detail)| escalate(run, key, detail)))
+}
+
+/// J-03: a reviewer that is replaced or given up in the end may have been right all the time. Where its findings, or those of the
+/// others, go to and fro, do not move, or are open with evidence, that is the reason of the end, and the strike is named beside it.
+fn weightiest(run: &Run, cycle: &Cycle, due: &Stop) -> Stop {
+    let strikes = due.reason == Reason::ShadowStrikes && due.breaks.is_some();
+    if !strikes || !run.policy().shadows.weightier_cause || cycle.phase < Phase::Check {
+        return due.clone();
+    }
+    let mut shown = cycle.reviews_with_shadowed();
+    shown.retain(|finding| finding.severity > Severity::Info && evidence::is_verified(finding));
+    let policy = &run.policy().convergence;
+    let (open, trend) = convergence::follow(convergence::merge(&shown, policy), &run.history(), policy);
+    let persistent =
+        open.iter().find(|found| found.cycles_open >= 2 && found.severity >= policy.persistent_floor);
+    let cause = trend
+        .and_then(|trend| convergence::stop(&trend, &run.earlier_trends(), policy))
+        .map(|why| (why.reason, why.detail))
+        .or_else(|| {
+            let found = persistent?;
+            let detail = format!("{} is open for more than one cycle: {}", found.id, found.description);
+            Some((Reason::PersistentCritical, detail))
+        })
+        .or_else(|| {
+            // Of an agent in its shadow, only a finding in the change that shows something stands: a place alone does
+            // not tell it from a complaint.
+            let changed = run.work.as_ref().map(shadows::Places::of_change).unwrap_or_default();
+            let struck = |finding: &&Finding| cycle.strikes.keys().any(|(name, _)| *name == finding.source);
+            let proven = |finding: &&Finding| !finding.evidence.trim().is_empty() && changed.touch(finding);
+            let stands = |finding: &&Finding| !struck(finding) || proven(finding);
+            let stands: Vec<Finding> = shown.iter().filter(stands).cloned().collect();
+            let left = u32::try_from(convergence::merge(&stands, policy).len()).unwrap_or(u32::MAX);
+            let detail = || format!("{} with evidence left", counted(left, "finding"));
+            (left > 0).then(|| (Reason::FindingsOpen, detail()))
+        });
+    match cause {
+        Some((reason, detail)) => {
+            Stop { reason, detail: format!("{detail}; {}", due.detail), breaks: due.breaks }
+        }
+        None => due.clone(),
+    }
 }
 
 /// The third step: a person decides. An unattended run stops with the question open.
@@ -192,7 +239,7 @@ fn escalate(run: &Run, (archetype, _): &Key, detail: &str) -> Vec<Conclusion> {
     let reason = if system { Reason::SystemShadow } else { Reason::ShadowStrikes };
     if !run.attended() && !system {
         let stopped = Stop { reason, detail: detail.to_owned(), breaks: Some(Hardness::Soft) };
-        return stop(run, &stopped);
+        return stop(run, &run.cycle().map_or(stopped.clone(), |cycle| weightiest(run, cycle, &stopped)));
     }
     let mut choices = vec!["'accept' takes the answer as it is"];
     if system {

@@ -64,6 +64,7 @@ fn situation<'a>(run: &'a Run, cycle: &'a Cycle, plan: Option<&'a Proposal>) -> 
         lessons: past.map_or(&[], |past| past.lessons.as_slice()),
         grave: cycle.grave(),
         deferred_warnings: past.map_or(0, |past| past.deferred_warnings),
+        overlap: run.policy().convergence.overlap,
     }
 }
 

@@ -62,6 +62,11 @@ pub(crate) trait StrategyRules: StrategyView + Sync {
         true
     }
 
+    /// The test command is tried on the base commit before the first agent starts (U-10).
+    fn tests_base(&self) -> bool {
+        self.lands()
+    }
+
     /// A fast run can become a standard one (A1, A3).
     fn upgrades(&self) -> bool {
         false

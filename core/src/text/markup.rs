@@ -39,12 +39,56 @@ pub fn markdown(text: &str, most: usize) -> String {
     out
 }
 
-/// One line of Markdown posted on a code host. Mentions, references to issues and addresses stay text as well: what the
-/// host would turn into a link after the markup was read is broken up by a blank without width.
+/// A blank without width, which breaks up what a code host would turn into a link after the markup was read.
+const BREAK: &str = "&#8203;";
+
+/// One line of Markdown posted on a code host. Text between backticks stays code. In the rest, markup, mentions,
+/// references to issues and addresses stay text.
 pub fn markdown_comment(text: &str, most: usize) -> String {
-    const BREAK: &str = "&#8203;";
     let text = log_line(text, most);
-    let mut out = String::with_capacity(text.len() + 16);
+    let (mut out, mut rest) = (String::with_capacity(text.len() + 16), text.as_str());
+    while let Some((before, code, after)) = first_code(rest) {
+        push_comment(&mut out, before);
+        // A dollar sign beside a backtick begins a formula.
+        let beside = |is: bool| if is { BREAK } else { "" };
+        out.push_str(beside(before.ends_with('$')));
+        push_code(&mut out, code);
+        out.push_str(beside(after.starts_with('$')));
+        rest = after;
+    }
+    push_comment(&mut out, rest);
+    out
+}
+
+/// The text before the first code span, its content, and the text after it. A span is enclosed by two equally long rows
+/// of backticks; other backticks are text.
+fn first_code(text: &str) -> Option<(&str, &str, &str)> {
+    let runs = || {
+        let ticks = text.match_indices('`').map(|(at, _)| at);
+        let begins = ticks.filter(|at| !text[..*at].ends_with('`'));
+        begins.map(|at| (at, text[at..].chars().take_while(|c| *c == '`').count()))
+    };
+    runs().find_map(|(open, long)| {
+        let (close, _) = runs().find(|(at, other)| *at > open && *other == long)?;
+        let code = text[open + long..close].trim();
+        (!code.is_empty()).then(|| (&text[..open], code, &text[close + long..]))
+    })
+}
+
+/// Everything between backticks is text, except a backtick. Code is written as HTML, with all of it escaped, where a reader
+/// could see it otherwise: a bar ends a table cell, a backslash may escape the closing backtick, and a tag is for no
+/// reader to find, however it takes spans apart (R14).
+fn push_code(out: &mut String, code: &str) {
+    if code.contains(['|', '<']) || code.ends_with('\\') {
+        out.push_str("<code>");
+        push_comment(out, code);
+        out.push_str("</code>");
+    } else {
+        out.extend(["`", &code.replace('`', "'"), "`"]);
+    }
+}
+
+fn push_comment(out: &mut String, text: &str) {
     let mut before = ['\0'; 3];
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
@@ -55,11 +99,10 @@ pub fn markdown_comment(text: &str, most: usize) -> String {
             '.' if before.iter().all(|c| matches!(c, 'w' | 'W')) => out.push_str(&[".", BREAK].concat()),
             '-' if matches!(before[1..], ['G' | 'g', 'H' | 'h']) => out.push_str(&["-", BREAK].concat()),
             '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '!' | '$' => out.extend(['\\', c]),
-            c => push_text(&mut out, c),
+            c => push_text(out, c),
         }
         before = [before[1], before[2], c];
     }
-    out
 }
 
 /// A code span of Markdown, in a table cell or anywhere else. Empty text is no span.

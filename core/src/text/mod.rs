@@ -12,14 +12,18 @@
 //! | JSON on a terminal or in a workflow | | [`json`] |
 //! | shell command that a person copies | [`shell_word`] | |
 //! | file name, address | [`file_name`], [`identifier`] | |
+//! | path of a repository, everywhere | [`quote_path`] | |
 //!
 //! A line of a file that must lose nothing is shown with [`revealed`] or, where columns count, [`revealed_in_columns`].
 //! Text that stays inside the program is made one line by [`one_line`], and filtered when it is printed.
 
 mod columns;
+mod letters;
 mod lines;
 mod markup;
 mod names;
+pub(crate) mod nearest;
+mod paths;
 
 pub use columns::{cells, fitted, padded, revealed_in_columns, width, wrapped};
 pub use lines::{
@@ -27,4 +31,6 @@ pub use lines::{
     short_line, short_text,
 };
 pub use markup::{code_block, code_span, html, json, markdown, markdown_comment, table_cell};
-pub use names::{file_name, identifier, shell_word};
+pub use names::{file_name, identifier, plain_words, shell_word};
+pub use nearest::closest;
+pub use paths::{path_key, quote_path, quoted_end, unescape_letters, unquote_path};

@@ -1,12 +1,21 @@
 //! Text that becomes a name: of a file, in an address, on a command line.
 
+use super::letters::plain_letters;
+
 const LONGEST_FILE_NAME: usize = 48;
 const LONGEST_IDENTIFIER: usize = 60;
 
-/// The words of a text as the name of a file: small letters, digits and single hyphens, cut between words.
+/// The words of a text as the name of a file, which is never empty.
 pub fn file_name(text: &str) -> String {
+    let name = plain_words(text);
+    if name.is_empty() { "task".to_owned() } else { name }
+}
+
+/// The words of a text in small plain letters, digits and single hyphens, cut between words. Letters that have no plain
+/// form are left out, so it may be empty.
+pub fn plain_words(text: &str) -> String {
     let mut name = String::new();
-    for c in text.chars() {
+    for c in plain_letters(text) {
         if c.is_ascii_alphanumeric() {
             name.push(c.to_ascii_lowercase());
         } else if !name.is_empty() && !name.ends_with('-') {
@@ -21,8 +30,7 @@ pub fn file_name(text: &str) -> String {
         let at = name.rfind('-').unwrap_or(LONGEST_FILE_NAME);
         name.truncate(at);
     }
-    let name = name.trim_end_matches('-');
-    if name.is_empty() { "task".to_owned() } else { name.to_owned() }
+    name.trim_end_matches('-').to_owned()
 }
 
 /// Letters, digits, hyphens and underscores only: it is part of addresses and file names of other tools.

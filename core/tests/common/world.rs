@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use archeflow_core::event::{
-    AgentComplete, AgentFailed, AgentLost, AgentStart, AgentTimeout, AgentUsage, Base, Built, Chosen,
-    CostSource, Decision, Entry, Event, FORMAT, Failure, Hardness, HookDone, MergeBuilt, MergeIntent,
-    MergeRefused, Order, Past, QuestionAnswered, QuestionKind, Refusal, Report, RunContinued, RunMerged,
-    RunReverted, RunStart, SessionStart, Tested, TestsDone,
+    AgentComplete, AgentFailed, AgentLost, AgentStart, AgentTimeout, AgentUsage, Base, BaseTests, Built,
+    Chosen, CostSource, Decision, Entry, Event, FORMAT, Failure, Hardness, HookDone, MergeBuilt, MergeIntent,
+    MergeRefused, Order, Past, PreflightDone, PreflightStart, QuestionAnswered, QuestionKind, Refusal,
+    Report, RunContinued, RunMerged, RunReverted, RunStart, SessionStart, SetupRun, Tested, TestsDone,
 };
 use archeflow_core::model::{
     Answer, AnswerBody, Change, ChangedFile, Citation, Confidence, Counted, Disposition, Domain, FileStatus,
@@ -34,10 +34,18 @@ pub(crate) struct World {
     confidence: Confidence,
     strategy_for_tests: bool,
     test_files: u32,
+    /// The Maker changes a text instead of code.
+    prose: bool,
     rounds: Vec<Round>,
     mishaps: BTreeMap<String, Vec<String>>,
     builds: Vec<String>,
     tests: Vec<String>,
+    /// How the setup and test commands end on the base commit.
+    base_setup: Option<String>,
+    base_tests: Option<String>,
+    /// Tests that fail on the base commit, and on every tree that is to land.
+    base_failing: Vec<String>,
+    failing: Vec<String>,
     landings: Vec<String>,
     pub(crate) statuses: BTreeMap<String, Status>,
     /// What a person says about a shadow.
@@ -45,6 +53,8 @@ pub(crate) struct World {
     /// Seconds every attempt works.
     takes: Option<u64>,
     changed_files: u32,
+    /// Deliveries in which no cited file was touched; contents are known only where this is given.
+    untouched: Vec<usize>,
     /// What each archetype says it cost; `all` for everybody else.
     charges: BTreeMap<String, Money>,
     /// What each archetype is seen to use while it works, one report after the other.
@@ -82,7 +92,8 @@ impl World {
             None if name == "pipeline" => (Strategy::Pipeline, Workflow::Standard),
             None => panic!("no run is called '{name}'"),
         };
-        let mut policy = Policy { test_command: Some("make test".to_owned()), ..Policy::default() };
+        let mut policy =
+            Policy { test_command: Some("make test".to_owned()), preflight: false, ..Policy::default() };
         policy.shadows.enabled = false;
         policy.retries.jitter_percent = 0;
         let sure = Some(900_000);
@@ -102,15 +113,21 @@ impl World {
             },
             strategy_for_tests: true,
             test_files: 1,
+            prose: false,
             rounds: reviews.split('/').map(Round::script).collect(),
             mishaps: BTreeMap::new(),
             builds: Vec::new(),
             tests: Vec::new(),
+            base_setup: None,
+            base_tests: None,
+            base_failing: Vec::new(),
+            failing: Vec::new(),
             landings: Vec::new(),
             statuses: BTreeMap::new(),
             shadow_says: "accept".to_owned(),
             takes: None,
             changed_files: 1,
+            untouched: Vec::new(),
             charges: BTreeMap::new(),
             uses: BTreeMap::new(),
             spent_today: Money::ZERO,
@@ -135,6 +152,8 @@ impl World {
             "shadow says" => value.clone_into(&mut self.shadow_says),
             "takes" => self.takes = Some(u64::from(number(value))),
             "changed files" => self.changed_files = number(value),
+            "untouched" => self.untouched = list().iter().filter_map(|word| word.parse().ok()).collect(),
+            "extra cycles" => self.policy.extra_cycles = number(value),
             "rising" => self.policy.boundaries.rising_cycles = number(value),
             "checkpoint cycles" => self.policy.boundaries.checkpoint_cycles = number(value),
             "diverging" => self.policy.convergence.diverging_cycles = number(value),
@@ -142,10 +161,25 @@ impl World {
             "asks before merging" => self.auto_merge = false,
             "says" => value.clone_into(&mut self.says),
             "no test command" => self.policy.test_command = None,
+            "base setup" => {
+                self.base_setup = Some(value.to_owned());
+                self.policy.setup_command = Some("make setup".to_owned());
+                self.policy.preflight = true;
+            }
+            "base tests" => {
+                self.base_tests = Some(value.to_owned());
+                self.policy.preflight = true;
+            }
+            "base failing" => self.base_failing = list(),
+            "failing" => self.failing = list(),
+            "allow red base" => self.policy.allow_red_base = true,
             "--no-tests" => (self.policy.test_command, self.policy.no_tests) = (None, true),
             "attempts" => self.policy.retries.attempts = number(value),
             "second net" => self.policy.git.post_merge_test = true,
             "writing" => self.domain = Domain::Writing,
+            "research" => self.domain = Domain::Research,
+            "prose" => self.prose = true,
+            "earlier journal" => self.policy.records_alternatives = false,
             "no test strategy" => self.strategy_for_tests = false,
             "no test files" => self.test_files = 0,
             "confidence" => self.confidence = confidence(value),
@@ -310,6 +344,7 @@ impl World {
                 MergeBuilt { start_seq: seq, built: self.build(), chain: Vec::new(), left_out: Vec::new() }
                     .into()
             }
+            Order::PreflightStart(start) => self.preflight(seq, start).into(),
             Order::TestsStart(tests) => TestsDone {
                 start_seq: seq,
                 tree: tests.tree.clone(),
@@ -318,6 +353,8 @@ impl World {
                 duration_ms: 1,
                 artifact: String::new(),
                 tail: "2 of 40 cases fail".to_owned(),
+                lines: Vec::new(),
+                failing: self.failing.clone(),
             }
             .into(),
             Order::MergeIntent(intent) => self.land(seq, intent),
@@ -327,7 +364,8 @@ impl World {
             }
             Order::QuestionAsked(question) => {
                 let text = match question.kind {
-                    QuestionKind::Merge => self.says.clone(),
+                    QuestionKind::Merge | QuestionKind::RedBase => self.says.clone(),
+                    QuestionKind::Rejection => "land".to_owned(),
                     QuestionKind::Shadow => self.shadow_says.clone(),
                     _ => "more".to_owned(),
                 };
@@ -335,6 +373,28 @@ impl World {
             }
             other => panic!("{} is not an order", other.name()),
         }
+    }
+
+    fn preflight(&self, seq: Seq, start: &PreflightStart) -> PreflightDone {
+        let (artifact, lines) = (String::new(), vec!["2 of 40 cases fail".to_owned()]);
+        let setup = start.setup_command.as_ref().map(|_| SetupRun {
+            result: tested(self.base_setup.as_deref()),
+            reused: false,
+            duration_ms: 1,
+            artifact: artifact.clone(),
+            lines: lines.clone(),
+        });
+        let is_set_up = setup.as_ref().is_none_or(|setup| setup.result == Tested::Passed);
+        let tests = start.test_command.as_ref().filter(|_| is_set_up).map(|_| BaseTests {
+            result: tested(self.base_tests.as_deref()),
+            exit: None,
+            reused: false,
+            duration_ms: 1,
+            artifact,
+            lines,
+            failing: self.base_failing.clone(),
+        });
+        PreflightDone { start_seq: seq, setup, tests }
     }
 
     fn build(&mut self) -> Built {
@@ -347,19 +407,14 @@ impl World {
             Some("conflict") => Built::Conflict { paths: vec!["src/a.rs".to_owned()] },
             Some("nothing") => Built::Nothing,
             Some("base-gone") => Built::BaseGone { now: "elsewhere".to_owned() },
+            Some("unsigned") => Built::NotSigned { what: "no key".to_owned() },
             Some("fault") => Built::Fault { what: "git failed".to_owned() },
             Some(other) => panic!("a merge can't end with '{other}'"),
         }
     }
 
     fn test(&mut self) -> Tested {
-        match next(&mut self.tests).as_deref() {
-            None | Some("pass") => Tested::Passed,
-            Some("fail") => Tested::Failed,
-            Some("slow") => Tested::TimedOut,
-            Some("broken") => Tested::Broken,
-            Some(other) => panic!("tests can't end with '{other}'"),
-        }
+        tested(next(&mut self.tests).as_deref())
     }
 
     fn land(&mut self, seq: Seq, intent: &MergeIntent) -> Report {
@@ -516,10 +571,15 @@ impl World {
             kept_as: "refs/archeflow/keep".to_owned(),
             files: (0..self.spread())
                 .map(|n| ChangedFile {
-                    path: if n == 0 { "src/a.rs".to_owned() } else { format!("src/extra_{n}.rs") },
+                    path: match n {
+                        0 if self.prose => "paper/main.tex".to_owned(),
+                        0 => "src/a.rs".to_owned(),
+                        n => format!("src/extra_{n}.rs"),
+                    },
                     status: FileStatus::Modified,
                     added: 5,
                     deleted: 1,
+                    content: self.content(n),
                 })
                 .collect(),
             files_left_out: 0,
@@ -529,6 +589,11 @@ impl World {
             signs: Signs { seen: signs.collect() },
             notes: Vec::new(),
         }
+    }
+
+    fn content(&self, file: u32) -> String {
+        let touched = (1..=self.delivered).filter(|delivery| !self.untouched.contains(delivery)).count();
+        if self.untouched.is_empty() { String::new() } else { format!("{file}.{touched}") }
     }
 
     /// A change that spreads triples with every cycle.
@@ -584,6 +649,7 @@ fn sicken(complete: &mut AgentComplete, role: Role) {
                     status: FileStatus::Modified,
                     added: 50,
                     deleted: 1,
+                    content: String::new(),
                 });
             }
         }
@@ -636,7 +702,7 @@ pub(crate) fn finding(word: &str) -> Finding {
         }
     }
     let file = format!("src/{letter}.rs");
-    let citation = Citation { file: file.clone(), line: 10, quote: None, holds: Some(true) };
+    let citation = Citation { file: file.clone(), line: 10, quote: None, holds: Some(true), related: None };
     Finding {
         source: source.to_owned(),
         location: format!("{file}:10"),
@@ -786,4 +852,14 @@ pub(crate) fn score(word: &str) -> Option<Millionths> {
     }
     let (whole, decimals) = word.split_once('.').unwrap_or_else(|| panic!("'{word}' is not a score"));
     Some(number(whole) * 1_000_000 + number(&format!("{decimals:0<6}")))
+}
+
+fn tested(word: Option<&str>) -> Tested {
+    match word {
+        None | Some("pass") => Tested::Passed,
+        Some("fail") => Tested::Failed,
+        Some("slow") => Tested::TimedOut,
+        Some("broken") => Tested::Broken,
+        Some(other) => panic!("tests can't end with '{other}'"),
+    }
 }

@@ -69,7 +69,7 @@ impl<'a> Auditor<'a> {
             Event::Report(Report::RunStart(start)) => {
                 self.request = Some(start);
                 self.tip = start.base.commit.clone();
-                self.place = Some(LoopPosition { state: LoopState::Idle, insufficient: 0 });
+                self.place = Some(LoopPosition { state: LoopState::Idle, insufficient: 0, failed: Some(0) });
             }
             Event::Decision(Decision::PhaseTransition(transition)) if transition.cycle > self.steps => {
                 self.steps = transition.cycle;
@@ -83,6 +83,8 @@ impl<'a> Auditor<'a> {
             Event::Report(Report::LoopOpened(opened)) => {
                 self.goal = (entry.seq, opened.in_file);
                 self.unapproved = opened.upfront;
+                let failed = (opened.rules > 0).then_some(0);
+                self.place = self.place.map(|place| LoopPosition { failed, ..place });
             }
             Event::Decision(Decision::LoopTurn(turn)) => return self.turn(turn),
             Event::Order(Order::LoopAppend(append)) => {
@@ -195,10 +197,11 @@ impl<'a> Auditor<'a> {
         };
         let then = after(place, heard, policy.pause_after).ok_or("only legal transitions")?;
         holds(
-            (then.state, then.insufficient) == (turn.to, turn.insufficient),
+            (then.state, then.insufficient, then.failed) == (turn.to, turn.insufficient, turn.failed),
             "a turn ends where the table says",
         )?;
         holds(then.insufficient <= policy.pause_after, "at most so many INSUFFICIENT in a row")?;
+        holds(then.failed.is_none_or(|n| n <= policy.pause_after), "at most so many failures in a row")?;
         self.place = Some(then);
         self.counts(heard, turn)?;
         self.judged(heard, turn, policy.approval)?;
@@ -234,7 +237,9 @@ impl<'a> Auditor<'a> {
                 self.passed = None;
                 self.yes = false;
             }
-            TurnEvent::Fail | TurnEvent::GraveFail => self.tip.clone_from(&self.before),
+            TurnEvent::Fail | TurnEvent::GraveFail | TurnEvent::NeedsPerson => {
+                self.tip.clone_from(&self.before);
+            }
             TurnEvent::Pass | TurnEvent::PassOn => {
                 let done = self.battery.ok_or("no PASS without a battery")?;
                 let fails = |end| matches!(end, CheckEnd::Failed | CheckEnd::Crashed);

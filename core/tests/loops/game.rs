@@ -10,8 +10,8 @@ use archeflow_core::event::{
     Tested, TestsDone,
 };
 use archeflow_core::model::{
-    Alert, Change, ChangedFile, CheckEnd, FileStatus, LoopPolicy, Policy, Role, Seq, Signs, Speaker,
-    Strategy, Tier, Word,
+    Alert, Change, ChangedFile, CheckEnd, FileStatus, LOOP_RULES, LoopPolicy, Policy, Role, Seq, Signs,
+    Speaker, Strategy, Tier, Word,
 };
 use archeflow_core::run::Run;
 use archeflow_core::strategies::agent_loop::cyclefile::{Ending, append, grown, parse};
@@ -33,6 +33,11 @@ pub(crate) struct Game {
     checks: [CheckEnd; 3],
     crash_once: bool,
     conflict: bool,
+    /// The rules the loop begins with.
+    rules: u32,
+    /// What the checks report instead of how they end.
+    pub(crate) tests: Option<Checked>,
+    pub(crate) linter: Option<Checked>,
 }
 
 impl Game {
@@ -60,7 +65,15 @@ impl Game {
             checks: [CheckEnd::Passed; 3],
             crash_once: false,
             conflict: false,
+            rules: LOOP_RULES,
+            tests: None,
+            linter: None,
         }
+    }
+
+    /// A loop that an earlier version began.
+    pub(crate) fn of_first_rules() -> Game {
+        Game { rules: 0, ..Game::new() }
     }
 
     pub(crate) fn upfront() -> Game {
@@ -99,6 +112,7 @@ impl Game {
             goal: self.goal.clone(),
             upfront: self.upfront,
             documents: vec!["CODEBASE".to_owned(), "TESTING".to_owned()],
+            rules: self.rules,
             ..LoopOpened::default()
         };
         self.hear(opened);
@@ -232,9 +246,15 @@ impl Game {
         let number = |key: &str, default: u32| value(key).map_or(default, |v| v.parse().unwrap());
         let (lines, count) = (number("lines", 20), number("files", 1));
         let ending = if words.contains(&"docs") { "md" } else { "rs" };
-        let files: Vec<ChangedFile> = (0..count).map(|n| changed(n, lines, ending)).collect();
+        let mut files: Vec<ChangedFile> = (0..count).map(|n| changed(n, lines, ending)).collect();
+        if let (Some(file), Some(path)) =
+            (files.first_mut(), words.iter().find_map(|w| w.strip_prefix("path=")))
+        {
+            file.path = path.to_owned();
+        }
         let added = value("added").unwrap_or_default();
-        let step = ActorStep { files: &files, files_left_out: 0, added: &added };
+        let planned: Vec<String> = value("planned").into_iter().collect();
+        let step = ActorStep { files: &files, files_left_out: 0, added: &added, planned: &planned };
         let by = Speaker::parse(words[0]).unwrap();
         let answer = answer(by, text.as_bytes(), Some(step), &self.request.config.looping);
         let change = (start.role == Role::Maker && count > 0).then(|| change(seq, files));
@@ -312,7 +332,7 @@ impl Game {
             Order::LoopAppend(order) => {
                 let body =
                     order.artifact.as_ref().map(|artifact| artifact.digest.clone()).unwrap_or_default();
-                let body = format!("{body}\n{}", order.text);
+                let body = format!("{}\n{body}\n{}", order.above, order.text);
                 let edited = |first: usize, last: usize, what: String| {
                     let number = |n: usize| u32::try_from(n).unwrap();
                     LoopEdited { start_seq, first: number(first), last: number(last), what }
@@ -340,9 +360,20 @@ impl Game {
                     let tail = if end == CheckEnd::Failed { "1 failed, and this is why" } else { "" };
                     Checked { end, tail: tail.to_owned(), ..Checked::default() }
                 });
+                let tests = self.tests.clone().unwrap_or(tests);
+                let linter = self.linter.clone().unwrap_or(linter);
                 let (commit, artifact) = (start.commit.clone(), String::new());
-                BatteryDone { start_seq, commit, tests, linter, security, duration_ms: 1_000, artifact }
-                    .into()
+                BatteryDone {
+                    start_seq,
+                    commit,
+                    tests,
+                    linter,
+                    security,
+                    old_tests: None,
+                    duration_ms: 1_000,
+                    artifact,
+                }
+                .into()
             }
             Order::LoopArchive(_) => LoopArchived {
                 start_seq,
@@ -368,6 +399,8 @@ impl Game {
                 duration_ms: 1,
                 artifact: String::new(),
                 tail: String::new(),
+                lines: Vec::new(),
+                failing: Vec::new(),
             }
             .into(),
             Order::MergeIntent(intent) => RunMerged {
@@ -444,7 +477,13 @@ impl Game {
 /// All lines in the first file.
 fn changed(n: u32, lines: u32, ending: &str) -> ChangedFile {
     let added = if n == 0 { lines } else { 0 };
-    ChangedFile { path: format!("file-{n}.{ending}"), status: FileStatus::Modified, added, deleted: 0 }
+    ChangedFile {
+        path: format!("file-{n}.{ending}"),
+        status: FileStatus::Modified,
+        added,
+        deleted: 0,
+        content: String::new(),
+    }
 }
 
 fn change(seq: Seq, files: Vec<ChangedFile>) -> Change {

@@ -88,6 +88,10 @@ impl<'a> Auditor<'a> {
             Event::Decision(Decision::AgentSkipped(skipped)) => {
                 self.due.remove(skipped.archetype.as_str());
             }
+            // Asked for evidence (J-04): told like a correction, and no strike.
+            Event::Decision(Decision::DecisionPoint(point)) if point.rule == "J-04" => {
+                self.due.insert(&point.archetype, ShadowAction::Correct);
+            }
             Event::Decision(Decision::DecisionPoint(point)) if point.rule == "AF-138" => {
                 holds(
                     self.due.remove(point.archetype.as_str()).is_some(),

@@ -62,7 +62,9 @@ impl Ledger {
             Event::Decision(Decision::RunComplete(_)) => self.ended = true,
             Event::Report(Report::LoopHeard(heard)) if heard.start_seq.is_none() => self.stopped = true,
             Event::Report(Report::RunContinued(_) | Report::RunDiscarded(_))
-            | Event::Report(Report::MergeRequested(_) | Report::RunReentered(_))
+            | Event::Report(
+                Report::MergeRequested(_) | Report::RunReentered(_) | Report::RevertRequested(_),
+            )
             | Event::Report(Report::LoopHeard(_) | Report::QuestionAnswered(_)) => {
                 self.acts += u64::from(std::mem::take(&mut self.ended));
                 if matches!(entry.event, Event::Report(Report::RunReentered(_))) {

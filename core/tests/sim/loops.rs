@@ -8,8 +8,8 @@ use archeflow_core::event::{
     LoopOpened, Order, QuestionKind, Report,
 };
 use archeflow_core::model::{
-    Answer, Approval, CheckEnd, LimitMode, Risk, Role, Seq, Speaker, Status, StepSize, Strategy, Token,
-    TurnSignal, Word,
+    Answer, Approval, CheckEnd, LOOP_RULES, LimitMode, Risk, Role, Seq, Speaker, Status, StepSize, Strategy,
+    Token, TurnSignal, Word,
 };
 
 use super::chance::{Chance, word};
@@ -17,7 +17,7 @@ use super::ledger::Ledger;
 use super::world::World;
 
 /// What some loop must have had; the beginnings of names.
-pub(crate) const WANTED: [&str; 34] = [
+pub(crate) const WANTED: [&str; 35] = [
     "end approved merged",
     "end approved awaiting_merge",
     "end loop_paused",
@@ -34,6 +34,7 @@ pub(crate) const WANTED: [&str; 34] = [
     "turn success",
     "turn fail",
     "turn grave_fail",
+    "turn needs_person",
     "turn pass",
     "turn pass_on",
     "turn insufficient",
@@ -81,6 +82,7 @@ impl World {
             goal: if vague { "fix it" } else { "a discount from 100 euros on" }.to_owned(),
             in_file: chance.percent(20),
             upfront: chance.percent(20),
+            rules: chance.pick(&[LOOP_RULES, LOOP_RULES, 0]),
             ..LoopOpened::default()
         });
         world
@@ -135,7 +137,12 @@ fn planned(world: &World, chance: &mut Chance) -> TurnSignal {
 
 fn acted(world: &World, chance: &mut Chance) -> TurnSignal {
     let (result, next) = match chance.percent(world.likely("failing step", &[0, 10, 60])) {
-        true => (Token::Fail, chance.pick(&[Speaker::Planner, Speaker::Planner, Speaker::Human])),
+        true => chance.pick(&[
+            (Token::Fail, Speaker::Planner),
+            (Token::Fail, Speaker::Planner),
+            (Token::Fail, Speaker::Human),
+            (Token::Success, Speaker::Human),
+        ]),
         false => (Token::Success, Speaker::Judge),
     };
     let mut spoken = block(Speaker::Actor, result, next, chance);
@@ -148,6 +155,7 @@ fn acted(world: &World, chance: &mut Chance) -> TurnSignal {
 fn judged(world: &World, chance: &mut Chance) -> TurnSignal {
     let passes = chance.percent(world.likely("passing", &[0, 30, 70, 95]));
     let (result, next) = match (passes, chance.below(8)) {
+        (true, 0) => (Token::Pass, Speaker::Planner),
         (true, _) => (Token::Pass, Speaker::Human),
         (false, 0) => (Token::GoalCycleComplete, Speaker::Human),
         (false, _) => (Token::Insufficient, Speaker::Planner),
@@ -190,7 +198,17 @@ pub(crate) fn performed(world: &World, ledger: &Ledger, start_seq: Seq, order: &
             let linter = ran(&[CheckEnd::Failed, CheckEnd::Missing, CheckEnd::Crashed]);
             let security = ran(&[CheckEnd::Failed]);
             let (commit, artifact) = (start.commit.clone(), "battery.txt".to_owned());
-            BatteryDone { start_seq, commit, tests, linter, security, duration_ms: 500, artifact }.into()
+            BatteryDone {
+                start_seq,
+                commit,
+                tests,
+                linter,
+                security,
+                old_tests: None,
+                duration_ms: 500,
+                artifact,
+            }
+            .into()
         }
         _ => LoopArchived { start_seq, path: "archive/x.md".to_owned(), trouble: String::new() }.into(),
     }

@@ -57,6 +57,7 @@ fn decision(event: &Event) -> Option<(String, bool)> {
         Event::Order(Order::LoopAppend(body)) => format!("{body:?}"),
         Event::Order(Order::LoopArchive(body)) => format!("{body:?}"),
         Event::Order(Order::BatteryStart(body)) => format!("{body:?}"),
+        Event::Order(Order::RevertStart(body)) => format!("{body:?}"),
         Event::Order(Order::RevertIntent(body)) => format!("{body:?}"),
         Event::Order(Order::QuestionAsked(body)) => {
             let mut details = body.details.clone();
@@ -96,7 +97,7 @@ fn decision(event: &Event) -> Option<(String, bool)> {
                 true,
             ));
         }
-        Event::Report(Report::RunContinued(_) | Report::MergeRequested(_))
+        Event::Report(Report::RunContinued(_) | Report::MergeRequested(_) | Report::RevertRequested(_))
         | Event::Report(Report::RunDiscarded(_) | Report::RunReentered(_)) => {
             return Some((event.name().to_owned(), true));
         }

@@ -116,7 +116,7 @@ impl<'a> Auditor<'a> {
                 self.open.insert(entry.seq, &entry.event);
             }
             Event::Order(Order::MergeStart(_) | Order::MergeIntent(_))
-            | Event::Order(Order::RevertIntent(_) | Order::TestsStart(_))
+            | Event::Order(Order::RevertIntent(_) | Order::TestsStart(_) | Order::PreflightStart(_))
             | Event::Decision(Decision::FixApplied(_) | Decision::WorkflowEscalated(_)) => {
                 return Err("a review lands nothing and makes nothing".to_owned());
             }

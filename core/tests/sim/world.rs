@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use archeflow_core::event::{
-    AgentComplete, AgentFailed, AgentStart, AgentTimeout, Artifact, Base, Built, Chosen, Companion,
-    EvidenceDone, EvidenceStart, Failure, HookDone, Imported, LeftOut, Link, LoopOpened, MergeBuilt,
-    MergeRefused, MergeRequested, Order, QuestionAnswered, QuestionAsked, QuestionDeferred, QuestionKind,
-    Ran, Refusal, Report, RevertRefused, ReviewOpened, RunComplete, RunContinued, RunDiscarded, RunMerged,
-    RunReentered, RunReverted, RunStart, Session, SessionStart, Tested, TestsDone, Together,
+    AgentComplete, AgentFailed, AgentStart, AgentTimeout, Artifact, Base, BaseTests, Built, Chosen,
+    Companion, EvidenceDone, EvidenceStart, Failure, HookDone, Imported, LeftOut, Link, LoopOpened,
+    MergeBuilt, MergeRefused, MergeRequested, Order, PreflightDone, PreflightStart, QuestionAnswered,
+    QuestionAsked, QuestionDeferred, QuestionKind, Ran, Refusal, Report, RevertBuilt, RevertRefused,
+    RevertRequested, ReviewOpened, RunComplete, RunContinued, RunDiscarded, RunMerged, RunReentered,
+    RunReverted, RunStart, Session, SessionStart, SetupRun, Tested, TestsDone, Together,
 };
 use archeflow_core::model::{
     AcceptedFinding, Answer, AnswerBody, Change, Citation, Confidence, Counted, Disposition, Domain,
@@ -385,10 +386,11 @@ impl World {
                     }
                     .into();
                 }
-                let built = match (fails, chance.below(4)) {
+                let built = match (fails, chance.below(5)) {
                     (true, 0) => Built::Conflict { paths: vec!["src/auth.rs".to_owned()] },
                     (true, 1) => Built::Nothing,
                     (true, 2) => Built::BaseGone { now: "elsewhere".to_owned() },
+                    (true, 3) => Built::NotSigned { what: "there is no key".to_owned() },
                     (true, _) => Built::Fault { what: "the object store is gone".to_owned() },
                     (false, _) => {
                         let mark = chance.next();
@@ -416,8 +418,13 @@ impl World {
                     duration_ms: 1,
                     artifact: "tests.txt".to_owned(),
                     tail: "1 test failed".to_owned(),
+                    lines: vec!["1 test failed".to_owned()],
+                    failing: if result == Tested::Failed { failing(&mut chance) } else { Vec::new() },
                 }
                 .into()
+            }
+            Order::PreflightStart(start) => {
+                tried_base(self.mood.red, &mut at("preflight.done"), seq, start).into()
             }
             Order::LoopAppend(_) | Order::BatteryStart(_) | Order::LoopArchive(_) => {
                 super::loops::performed(self, ledger, seq, order)
@@ -452,11 +459,45 @@ impl World {
                 }
                 .into()
             }
+            Order::RevertStart(_) => {
+                let mut chance = at("revert.built");
+                let mark = chance.next();
+                let built = match chance.below(12) {
+                    0 => Built::Conflict { paths: vec!["src/auth.rs".to_owned()] },
+                    1 => Built::Nothing,
+                    2 => Built::BaseGone { now: "elsewhere".to_owned() },
+                    3 => Built::NotSigned { what: "there is no key".to_owned() },
+                    4 => Built::Fault { what: "the object store is gone".to_owned() },
+                    _ => Built::Candidate {
+                        old: format!("t{mark:016x}"),
+                        commit: format!("r{mark:016x}"),
+                        tree: format!("v{mark:016x}"),
+                    },
+                };
+                RevertBuilt { start_seq: seq, built }.into()
+            }
+            Order::RevertIntent(intent) if intent.tested.is_some() => {
+                let mut chance = at("run.reverted");
+                let commit = intent.tested.as_ref().map(|tested| tested.new.clone()).unwrap_or_default();
+                let refusals =
+                    [Refusal::Moved, Refusal::Moved, Refusal::Dirty, Refusal::Busy, Refusal::Fault];
+                match chance.percent(70) {
+                    true => RunReverted { start_seq: seq, commit }.into(),
+                    false => RevertRefused {
+                        start_seq: seq,
+                        why: Some(chance.pick(&refusals)),
+                        detail: "not now".to_owned(),
+                    }
+                    .into(),
+                }
+            }
             Order::RevertIntent(_) => {
                 let mut chance = at("run.reverted");
                 match chance.percent(80) {
                     true => RunReverted { start_seq: seq, commit: format!("r{:x}", chance.next()) }.into(),
-                    false => RevertRefused { start_seq: seq, detail: "moved on".to_owned() }.into(),
+                    false => {
+                        RevertRefused { start_seq: seq, why: None, detail: "moved on".to_owned() }.into()
+                    }
                 }
             }
             other => unreachable!("not an order the world performs: {}", other.name()),
@@ -478,11 +519,17 @@ impl World {
         Reply::Says(answered(&mut chance, seq, question.kind))
     }
 
-    /// What a person does with a run that has ended. Nobody touches what has landed or was thrown away.
+    /// What a person does with a run that has ended. What has landed can only be taken back, and nobody touches what was
+    /// thrown away.
     pub(crate) fn person(&self, ledger: &Ledger, complete: &RunComplete, worked: bool) -> Option<Report> {
         let mut chance = self.chance("person", &[ledger.acts]);
-        if ledger.acts >= 8 || ledger.landed.is_some() || complete.reason == Reason::Discarded {
+        let over = matches!(complete.reason, Reason::Discarded | Reason::Reverted);
+        if ledger.acts >= 8 || over {
             return None;
+        }
+        if ledger.landed.is_some() {
+            let plain = self.agent_loop.is_none() && self.mood.people > 0;
+            return (plain && chance.percent(15)).then(|| RevertRequested {}.into());
         }
         // A loop that is over stays so, whoever asks for more.
         if matches!(complete.reason, Reason::LoopStopped | Reason::LoopFailed) {
@@ -499,6 +546,8 @@ impl World {
                 Reason::LowConfidence => QuestionKind::LowConfidence,
                 Reason::NeedsContext => QuestionKind::NeedsContext,
                 Reason::DryRun => QuestionKind::DryRun,
+                Reason::RedBase if worked => QuestionKind::Merge,
+                Reason::RedBase => QuestionKind::RedBase,
                 Reason::ShadowStrikes | Reason::SystemShadow => QuestionKind::Shadow,
                 _ => QuestionKind::Merge,
             };
@@ -583,9 +632,12 @@ fn continued(chance: &mut Chance, ledger: &Ledger, cycles: u32) -> RunContinued 
 
 fn answered(chance: &mut Chance, seq: Seq, kind: QuestionKind) -> Report {
     let text = match kind {
-        QuestionKind::Merge | QuestionKind::DryRun => chance.pick(&["yes", "Y", "ok", "no", "what?", ""]),
+        QuestionKind::Merge | QuestionKind::DryRun | QuestionKind::RedBase => {
+            chance.pick(&["yes", "Y", "ok", "no", "what?", ""])
+        }
         QuestionKind::LowConfidence => chance.pick(&["proceed", " Proceed ", "it is about logging", "yes"]),
         QuestionKind::Shadow => chance.pick(&["accept", "skip", "stop", "keep to the diff", "go on"]),
+        QuestionKind::Rejection => chance.pick(&["land", "land", "fix", "stop", "it holds, see the log"]),
         QuestionKind::NeedsContext => chance.pick(&["the file is src/auth.rs", "no", "proceed"]),
         QuestionKind::GoalQuestions => chance.pick(&["in euros", "", "stop", "rounded down", "in euros"]),
         QuestionKind::PlanApproval => chance.pick(&["approve", "yes", "smaller, please", "stop", ""]),
@@ -611,7 +663,7 @@ fn shadowed(role: Role, name: &str) -> Traits {
 }
 
 fn citation(file: &str, holds: Option<bool>) -> Citation {
-    Citation { file: file.to_owned(), line: 5, quote: None, holds }
+    Citation { file: file.to_owned(), line: 5, quote: None, holds, related: None }
 }
 
 fn failed(seq: Seq, start: &AgentStart, kind: Failure) -> AgentFailed {
@@ -768,7 +820,7 @@ fn policy(chance: &mut Chance) -> Policy {
     policy.retries.questions = chance.number(1, 3);
     let convergence = &mut policy.convergence;
     convergence.zero_policy = chance.pick(&[ZeroPolicy::Immediate, ZeroPolicy::TwoConsecutive]);
-    convergence.overlap = chance.pick(&[Overlap::Min, Overlap::Jaccard]);
+    convergence.overlap = chance.pick(&[Overlap::Weighed, Overlap::Weighed, Overlap::Min, Overlap::Jaccard]);
     convergence.stop_without_baseline = chance.percent(20);
     convergence.oscillating = chance.pick(&[1, 2, 2]);
     convergence.diverging_cycles = chance.pick(&[1, 2, 2]);
@@ -786,6 +838,11 @@ fn policy(chance: &mut Chance) -> Policy {
         chance.pick(&[None, Some(OnPostMergeFailure::Halt), Some(OnPostMergeFailure::CycleBack)]);
     policy.test_command = chance.percent(75).then(|| "make test".to_owned());
     policy.no_tests = chance.percent(30);
+    // Drawn aside, so that the rest of a seed's run stays as it was.
+    let mut aside = chance.clone();
+    policy.setup_command = aside.percent(30).then(|| "make setup".to_owned());
+    policy.preflight = aside.percent(85);
+    policy.allow_red_base = aside.percent(40);
     for point in HookPoint::ALL {
         if chance.percent(15) {
             let fail_action = chance.pick(&[FailAction::Warn, FailAction::Abort]);
@@ -808,6 +865,7 @@ fn requested(chance: &mut Chance) -> MergeRequested {
         work: format!("w{n}{mark:016x}"),
         base: format!("b{mark:016x}"),
         strategy: MergeStrategy::NoFf,
+        message: String::new(),
     };
     match chance.below(5) {
         0 | 1 => MergeRequested { before: (1..=chance.number(1, 3)).map(companion).collect(), with: None },
@@ -832,4 +890,33 @@ fn taken_along(chance: &mut Chance, before: &[Companion]) -> (Vec<Link>, Vec<Lef
         }
     }
     (chain, left_out)
+}
+
+fn tried_base(red: u64, chance: &mut Chance, seq: Seq, start: &PreflightStart) -> PreflightDone {
+    let mut run = |sometimes: u64| match chance.percent(sometimes) {
+        true => {
+            chance.pick(&[Tested::Failed, Tested::Failed, Tested::Failed, Tested::TimedOut, Tested::Broken])
+        }
+        false => Tested::Passed,
+    };
+    let (artifact, lines) = (String::new(), vec!["1 test failed".to_owned()]);
+    let setup = start.setup_command.as_ref().map(|_| SetupRun {
+        result: run(red / 4),
+        reused: false,
+        duration_ms: 1,
+        artifact: artifact.clone(),
+        lines: lines.clone(),
+    });
+    let is_set_up = setup.as_ref().is_none_or(|setup| setup.result == Tested::Passed);
+    let result = run(red);
+    let failing = if result == Tested::Failed { failing(chance) } else { Vec::new() };
+    let tests = BaseTests { result, exit: None, reused: false, duration_ms: 1, artifact, lines, failing };
+    let tests = start.test_command.as_ref().filter(|_| is_set_up).map(|_| tests);
+    PreflightDone { start_seq: seq, setup, tests }
+}
+
+/// Some of a few tests; sometimes the output names none.
+fn failing(chance: &mut Chance) -> Vec<String> {
+    let names = ["adds", "divides", "multiplies"].into_iter().filter(|_| chance.percent(50));
+    names.map(str::to_owned).collect()
 }

@@ -10,7 +10,7 @@ use archeflow_core::strategies::agent_loop::signal::{self, ActorStep};
 
 use super::{battery::added_text, diet};
 use crate::executors::context::{artifact_text, conventions, diff_between, left_out};
-use crate::executors::{DeskError, change_of};
+use crate::executors::{DeskError, WantedSigns, change_of};
 use crate::git::ObjectId;
 use crate::nonce::nonce;
 use crate::strategies::{Conversation, MeasureFault, OwnBrief};
@@ -26,6 +26,8 @@ struct LoopSeat {
     step_base: String,
     binary_bytes: u64,
     policy: LoopPolicy,
+    /// The files an Actor's plan names.
+    planned: Vec<String>,
 }
 
 /// Nothing, if the run is no loop.
@@ -52,9 +54,19 @@ pub(crate) fn open(world: &World, run: &Run, start: &AgentStart) -> Result<Optio
         step_base: run.step_base(),
         binary_bytes: run.policy().raised.binary_bytes,
         policy: run.policy().looping.clone(),
+        planned: planned(world, run, start)?,
     };
     let text = brief::brief(run, start, &world.run_id, &nonce(), &sections);
     Ok(Some(OwnBrief { text, conversation: Box::new(seat) }))
+}
+
+/// L-09: what the step at hand was to change, as far as its plan names files.
+fn planned(world: &World, run: &Run, start: &AgentStart) -> Result<Vec<String>, DeskError> {
+    let plan = run.agent_loop.as_ref().and_then(|agent_loop| agent_loop.plan.as_ref());
+    match plan.filter(|_| brief::speaker(start.role) == Speaker::Actor) {
+        Some(plan) => Ok(diet::named(&artifact_text(world, &plan.artifact)?)),
+        None => Ok(Vec::new()),
+    }
 }
 
 fn material(world: &World, start: &AgentStart, material: &Material) -> Result<Option<String>, DeskError> {
@@ -80,9 +92,12 @@ impl Conversation for LoopSeat {
             return Ok(self.read(said));
         }
         let (base, commit) = (&oid(&self.step_base)?, &oid(commit)?);
-        let step = change_of(&world.repo, base, commit, "", self.binary_bytes)?;
+        let wanted = WantedSigns { binary_bytes: self.binary_bytes, test_command: None };
+        let step = change_of(&world.repo, base, commit, "", wanted)?;
         let added = added_text(&world.repo, base, commit, ADDED_AT_MOST)?;
-        let step = ActorStep { files: &step.files, files_left_out: step.files_left_out, added: &added };
+        let planned = &self.planned;
+        let (files, files_left_out) = (&step.files, step.files_left_out);
+        let step = ActorStep { files, files_left_out, added: &added, planned };
         Ok(signal::answer(self.speaker, said, Some(step), &self.policy))
     }
 

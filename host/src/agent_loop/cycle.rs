@@ -109,6 +109,16 @@ impl CycleFile {
         Err(Error::Restless)
     }
 
+    /// Puts a text in the place of a file that is gone. One with anything in it stays as it is.
+    pub(crate) fn write_again(&self, text: &str) -> Result<(), Error> {
+        let _lock = self.lock()?;
+        let was = self.bytes()?;
+        if was.iter().all(u8::is_ascii_whitespace) {
+            self.replaced(&was, text)?;
+        }
+        Ok(())
+    }
+
     /// Empties the file for a new cycle. Whoever calls this has kept what was in it.
     pub(crate) fn clear(&self, was: &str) -> Result<(), Error> {
         let _lock = self.lock()?;

@@ -47,6 +47,17 @@ pub fn absent(repo: &Repo, commit: &ObjectId, plan: &str) -> Result<Vec<String>,
     Ok(missing)
 }
 
+/// All files that a plan names in code marks, with or without a folder (L-09).
+pub fn named(plan: &str) -> Vec<String> {
+    let mut named: Vec<String> = Vec::new();
+    for span in plan.lines().flat_map(|line| line.split('`').skip(1).step_by(2)) {
+        let path = path_in(span)
+            .or_else(|| path_in(&format!("./x/{}", span.trim())).map(|path| path[2..].to_owned()));
+        named.extend(path.filter(|path| !named.contains(path)));
+    }
+    named
+}
+
 /// A line with content.
 fn creates(line: &str) -> bool {
     const WORDS: [&str; 6] = ["create", "new file", "add a file", "(new)", "adds", "introduce"];

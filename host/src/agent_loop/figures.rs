@@ -77,5 +77,7 @@ impl Figures {
 /// An iteration is a step with a verdict, or one that failed before it.
 fn ends_a_step(from: LoopState, heard: TurnEvent) -> bool {
     let judged = from == LoopState::Evaluate && heard != TurnEvent::Stop;
-    judged || (from == LoopState::Execute && matches!(heard, TurnEvent::Fail | TurnEvent::GraveFail))
+    judged
+        || (from == LoopState::Execute
+            && matches!(heard, TurnEvent::Fail | TurnEvent::GraveFail | TurnEvent::NeedsPerson))
 }

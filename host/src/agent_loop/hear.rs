@@ -30,7 +30,9 @@ fn is_of_loop(kind: QuestionKind) -> bool {
         | QuestionKind::LowConfidence
         | QuestionKind::Merge
         | QuestionKind::DryRun
-        | QuestionKind::Shadow => false,
+        | QuestionKind::RedBase
+        | QuestionKind::Shadow
+        | QuestionKind::Rejection => false,
     }
 }
 
@@ -39,6 +41,11 @@ fn is_of_loop(kind: QuestionKind) -> bool {
 pub fn from_file(world: &World, run: &Run) -> Result<Option<LoopHeard>, Error> {
     let (Some((start_seq, _)), Some(agent_loop)) = (question(run), &run.agent_loop) else { return Ok(None) };
     let seen = CycleFile::new(world.places.root(), &world.state).look()?;
+    if seen.text.trim().is_empty() {
+        // It is gone, and nobody wrote in it; it is rendered again with the next block (L-06).
+        return Ok(None);
+    }
+    // What was rendered again has another seal where people had written in it; that is seen when we append.
     continues(&seen, &agent_loop.seal)?;
     let fresh = &seen.past.fresh;
     let digest = files::digest(fresh.as_bytes());

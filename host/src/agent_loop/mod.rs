@@ -11,3 +11,4 @@ pub mod hear;
 pub mod leave;
 pub mod open;
 pub(crate) mod orders;
+pub(crate) mod restore;

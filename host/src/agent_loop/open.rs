@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use archeflow_core::event::{Base, Chosen, LoopOpened, RunStart};
-use archeflow_core::model::{Approval, Speaker, Strategy, Token, Workflow, loop_team};
+use archeflow_core::model::{Approval, LOOP_RULES, Speaker, Strategy, Token, Workflow, loop_team};
 use archeflow_core::run::Run;
 use archeflow_core::strategies::agent_loop::cyclefile;
 use archeflow_core::strategies::agent_loop::rules::goal;
@@ -100,6 +100,7 @@ impl Project {
         if goal::is_vague(&goal.text, &policy.looping) {
             return Err(Error::Vague { goal: goal.text });
         }
+        self.check_git(&prepared.settings)?;
         prepared.check_agents(&self)?;
         let target = self.target.clone().ok_or(open::Error::Repo(git::repo::Error::Detached))?;
         let wanted = RunRequest { task: goal.text.clone(), ..requested.wanted.clone() };
@@ -144,6 +145,7 @@ impl Project {
             upfront: requested.upfront,
             documents,
             heard: files::digest(seen.past.fresh.as_bytes()),
+            rules: LOOP_RULES,
         };
         let opened = self.opened(journal, prepared, request.into(), Some(opened.into()))?;
         Ok(OpenedLoop { opened, archived })

@@ -3,7 +3,7 @@
 use archeflow_core::model::{ARCHETYPES, HookPoint, Sign, Tier, Workflow, loop_team};
 use archeflow_core::settings::{SettingRow, rows};
 
-use crate::nearest::closest;
+use archeflow_core::text::closest;
 
 /// Keys of the format that belong to features not built yet.
 pub static LATER: &[&str] =

@@ -226,7 +226,8 @@ mod tests {
             SettingKind::Waits(..) => ("[1]", "[1, 2]"),
             SettingKind::Share => ("0.25", "0.5"),
             SettingKind::Dollars(_) => ("1", "2.5"),
-            SettingKind::Words(words) => (words[0], words[1]),
+            // The first two may be two words for the same, such as `step` and `every_pass`.
+            SettingKind::Words(words) => (words[0], words[words.len() - 1]),
             SettingKind::Tier => ("haiku", "opus"),
             SettingKind::Command => ("one", "two"),
             SettingKind::Agent => ("cmd:one", "cmd:two"),

@@ -76,6 +76,19 @@ pub(super) fn headers(
     found
 }
 
+/// The shadows in these files that no answer would be checked for. Not a fault of the file as such: runs that
+/// began with it are resumed.
+pub(crate) fn unwatched(repository: &[ConfigFile], approved: bool, user: &[ConfigFile]) -> Vec<Fault> {
+    let theirs = repository.iter().filter(|(path, _)| approved && name_in_repository(path).is_some());
+    let ours = user.iter().filter(|(path, _)| name_of_users(path).is_some());
+    let faults = |(path, bytes): &ConfigFile| {
+        let found = persona::unwatched(&String::from_utf8_lossy(bytes));
+        let fault = |text| Fault { path: path.clone(), line: 0, column: 0, text };
+        found.into_iter().map(fault).collect::<Vec<Fault>>()
+    };
+    theirs.chain(ours).flat_map(faults).collect()
+}
+
 fn check_name(name: &str, path: &str) -> Result<(), Faults> {
     persona::check_name(name).map_err(|why| {
         let text = format!("the file's name is `{}`; allowed: {why}", super::shown(name));

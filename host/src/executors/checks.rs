@@ -6,7 +6,11 @@ use std::time::Duration;
 
 use archeflow_core::event::{HookDone, HookStart, Tested, TestsDone, TestsStart};
 use archeflow_core::model::{HookPoint, Seq};
+use archeflow_core::read;
+use archeflow_core::rules::decisive::decisive;
 
+use super::preflight::PassedTests;
+use super::setup;
 use crate::failpoint;
 use crate::git::ObjectId;
 use crate::git::workspace::WorkspaceKind;
@@ -15,6 +19,9 @@ use crate::sandbox::{SandboxFacts, SandboxPolicy};
 use crate::world::World;
 
 const TAIL: u64 = 1_500;
+const OUTPUT: u64 = 4 << 20;
+/// Lines kept of what fails.
+pub(super) const LINES: usize = 10;
 
 /// The test command on a checkout of exactly the candidate commit.
 pub(super) fn tests(world: &World, seq: Seq, start: &TestsStart) -> TestsDone {
@@ -28,6 +35,8 @@ pub(super) fn tests(world: &World, seq: Seq, start: &TestsStart) -> TestsDone {
         duration_ms,
         artifact: artifact.clone(),
         tail,
+        lines: Vec::new(),
+        failing: Vec::new(),
     };
     let commit = match ObjectId::parse(start.commit.as_bytes()) {
         Ok(commit) => commit,
@@ -37,29 +46,81 @@ pub(super) fn tests(world: &World, seq: Seq, start: &TestsStart) -> TestsDone {
         Ok(slot) => slot,
         Err(error) => return done(Tested::Broken, None, 0, format!("no scratch copy: {error}")),
     };
-    let ended = in_copy(world, seq, &start.command, &slot.tree(), &log, start.limit_ms);
+    let tree = slot.tree();
+    if let Some(setup) = setup::prepare(world, seq, &commit, &tree, &format!("act-setup-{seq}.log"))
+        && setup.run.result != Tested::Passed
+    {
+        // The setup worked on the base commit: what it does not cope with is in the change.
+        let what = setup.run.lines.join("\n");
+        return TestsDone {
+            artifact: setup.run.artifact.clone(),
+            lines: setup.run.lines,
+            ..done(Tested::Failed, None, setup.run.duration_ms, format!("the setup command fails:\n{what}"))
+        };
+    }
+    let ended = in_copy(world, seq, &start.command, &tree, &log, start.limit_ms);
     failpoint::pass("tests.ran");
+    let tested = tested(&ended, &log, start.limit_ms);
+    if tested.result == Tested::Passed
+        && let Some(passed) = PassedTests::of(world, &commit, &start.command)
+    {
+        passed.note();
+    }
+    TestsDone {
+        lines: tested.lines,
+        failing: tested.failing,
+        ..done(tested.result, tested.exit, tested.duration_ms, tested.tail)
+    }
+}
+
+/// How a test command ended, with what its output says.
+pub(super) struct TestEnd {
+    pub(super) result: Tested,
+    pub(super) exit: Option<i32>,
+    pub(super) duration_ms: u64,
+    pub(super) tail: String,
+    pub(super) lines: Vec<String>,
+    pub(super) failing: Vec<String>,
+}
+
+pub(super) fn tested(ended: &proc::JobEnd, log: &Path, limit_ms: u64) -> TestEnd {
+    let end = self::ended(&ended.cause, limit_ms);
+    let tail = [Some(tail(log)), end.why.clone()].into_iter().flatten().collect::<Vec<_>>().join("\n");
+    let (mut lines, mut failing) = (Vec::new(), Vec::new());
+    if end.result != Tested::Passed {
+        let output = output(log);
+        lines.extend(decisive(&output).into_iter().take(LINES));
+        lines.extend(end.why);
+        failing = read::failing_tests(&output);
+    }
     let duration_ms = millis(ended.duration);
-    let tail = tail(&log);
-    match ended.cause {
-        Cause::Exited(0) => done(Tested::Passed, Some(0), duration_ms, tail),
-        Cause::Exited(code @ (126 | 127)) => done(Tested::Broken, Some(code), duration_ms, tail),
-        Cause::Exited(code) => done(Tested::Failed, Some(code), duration_ms, tail),
-        Cause::Signaled(signal) => {
-            done(Tested::Failed, None, duration_ms, format!("{tail}\nkilled by signal {signal}"))
+    TestEnd { result: end.result, exit: end.exit, duration_ms, tail, lines, failing }
+}
+
+/// What the end of a command means.
+pub(super) struct CommandEnd {
+    pub(super) result: Tested,
+    pub(super) exit: Option<i32>,
+    /// What its output does not say.
+    pub(super) why: Option<String>,
+}
+
+pub(super) fn ended(cause: &Cause, limit_ms: u64) -> CommandEnd {
+    let (result, exit, why) = match cause {
+        Cause::Exited(0) => (Tested::Passed, Some(0), None),
+        Cause::Exited(code @ (126 | 127)) => (Tested::Broken, Some(*code), None),
+        Cause::Exited(code) => (Tested::Failed, Some(*code), None),
+        Cause::Signaled(signal) => (Tested::Failed, None, Some(format!("killed by signal {signal}"))),
+        Cause::Silent | Cause::TooLong => {
+            (Tested::TimedOut, None, Some(format!("stopped after {} s", limit_ms / 1_000)))
         }
-        Cause::Silent | Cause::TooLong => done(
-            Tested::TimedOut,
-            None,
-            duration_ms,
-            format!("{tail}\nstopped after {} s", start.limit_ms / 1_000),
-        ),
-        Cause::OverLimit(what) => done(Tested::Failed, None, duration_ms, format!("{tail}\nstopped: {what}")),
-        Cause::Stopped => done(Tested::Broken, None, duration_ms, "stopped by the user".to_owned()),
+        Cause::OverLimit(what) => (Tested::Failed, None, Some(format!("stopped: {what}"))),
+        Cause::Stopped => (Tested::Broken, None, Some("stopped by the user".to_owned())),
         Cause::NotStarted(
             NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why),
-        ) => done(Tested::Broken, None, duration_ms, why),
-    }
+        ) => (Tested::Broken, None, Some(why.clone())),
+    };
+    CommandEnd { result, exit, why }
 }
 
 /// A hook, in the repository's root, as BX-18 has it.
@@ -70,7 +131,9 @@ pub(super) fn hook(world: &World, seq: Seq, start: &HookStart, limit_ms: u64) ->
         .collect();
     let git = world.repo.common_dir();
     let policy = |facts: SandboxFacts<'_>| SandboxPolicy::for_hook(facts, git);
-    let ended = shell(world, seq, &start.command, world.places.root(), &log, limit_ms, env, policy);
+    let job =
+        ShellJob { seq, command: &start.command, cwd: world.places.root(), log: &log, limit_ms, more: env };
+    let ended = shell(world, job, policy);
     let (ok, reason) = match ended.cause {
         Cause::Exited(0) => (true, "ok".to_owned()),
         Cause::Exited(code) => (false, format!("exit {code}: {}", last_line(&tail(&log)))),
@@ -95,22 +158,34 @@ pub(crate) fn in_copy(
     log: &Path,
     limit_ms: u64,
 ) -> proc::JobEnd {
-    let policy = |facts: SandboxFacts<'_>| SandboxPolicy::for_command(facts, tree);
-    shell(world, seq, command, tree, log, limit_ms, Vec::new(), policy)
+    let dependencies = world.dependencies();
+    if let Err(error) = dependencies.as_ref().map_or(Ok(()), |found| found.make_places(tree)) {
+        return proc::JobEnd::not_started(&error);
+    }
+    let policy = |facts: SandboxFacts<'_>| {
+        let mut policy = SandboxPolicy::for_command(facts, tree);
+        dependencies.iter().for_each(|found| found.show(&mut policy, tree));
+        policy
+    };
+    shell(world, ShellJob { seq, command, cwd: tree, log, limit_ms, more: Vec::new() }, policy)
 }
 
 /// A command line, both its streams into one log, in a folder.
-#[expect(clippy::too_many_arguments, reason = "everything that differs between the commands we run")]
-fn shell(
+pub(super) struct ShellJob<'a> {
+    pub(super) seq: Seq,
+    pub(super) command: &'a str,
+    pub(super) cwd: &'a Path,
+    pub(super) log: &'a Path,
+    pub(super) limit_ms: u64,
+    pub(super) more: Vec<(OsString, OsString)>,
+}
+
+pub(super) fn shell(
     world: &World,
-    seq: Seq,
-    command: &str,
-    cwd: &Path,
-    log: &Path,
-    limit_ms: u64,
-    more: Vec<(OsString, OsString)>,
+    job: ShellJob<'_>,
     policy: impl FnOnce(SandboxFacts<'_>) -> SandboxPolicy,
 ) -> proc::JobEnd {
+    let ShellJob { seq, command, cwd, log, limit_ms, more } = job;
     let scratch = world.state.join("tmp").join(format!("{}.{seq}", world.tag));
     let _ = std::fs::create_dir_all(&scratch);
     let sandbox = match world.sandbox_for(&scratch, policy) {
@@ -142,10 +217,15 @@ fn tail(log: &Path) -> String {
     String::from_utf8_lossy(&super::tail(log, TAIL)).trim().to_owned()
 }
 
+/// The end of a log, from which lines are chosen.
+pub(super) fn output(log: &Path) -> String {
+    String::from_utf8_lossy(&super::tail(log, OUTPUT)).into_owned()
+}
+
 fn last_line(text: &str) -> &str {
     text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no output")
 }
 
-fn millis(duration: Duration) -> u64 {
+pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -94,11 +94,14 @@ impl AgentSandbox {
                 SandboxPolicy::for_reader(facts, tree, &client_needs)
             }
         })?;
+        let dependencies = world.dependencies().filter(|_| place.role == Role::Maker);
+        dependencies.as_ref().map_or(Ok(()), |found| found.make_places(tree))?;
         let sandbox = made.map(|mut sandbox| {
             // Its client knows better where its folders are.
             let set = |name: &OsString| start.env.iter().any(|(known, _)| known == name);
             sandbox.policy.env.retain(|(name, _)| !set(name));
             sandbox.policy.env.extend(proxy.iter().flat_map(|opened| opened.variables.clone()));
+            dependencies.iter().for_each(|found| found.show(&mut sandbox.policy, tree));
             sandbox
         });
         let home = place.private.home.clone();
@@ -131,14 +134,14 @@ fn variables(world: &World, place: &AgentPlace<'_>, start: &Start) -> Vec<(OsStr
 }
 
 /// A proxy and how it is found.
-struct OpenedProxy {
-    proxy: Proxy,
-    access: ProxyAccess,
-    variables: Vec<(OsString, OsString)>,
+pub(super) struct OpenedProxy {
+    pub(super) proxy: Proxy,
+    pub(super) access: ProxyAccess,
+    pub(super) variables: Vec<(OsString, OsString)>,
 }
 
 /// The way to the model, unless there is nobody to talk to or the user opened the whole network.
-fn open_proxy(
+pub(super) fn open_proxy(
     choice: &SandboxChoice,
     needs: &AgentNeeds,
     scratch: &Path,

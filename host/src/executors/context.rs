@@ -16,7 +16,7 @@ use archeflow_core::rules::pollution;
 use archeflow_core::run::{Answered, Run};
 use archeflow_core::split;
 
-use super::looking;
+use super::looking::{self, WantedSigns};
 use crate::backends::AgentBackend;
 use crate::git::{ObjectId, change, runner, workspace};
 use crate::nonce::nonce;
@@ -40,6 +40,8 @@ pub(super) struct AgentInputs {
     pub(super) base: String,
     pub(super) branch: String,
     pub(super) binary_bytes: u64,
+    /// The run's test command, which a change may concern.
+    pub(super) test_command: Option<String>,
     /// Odd things about the brief.
     pub(super) notes: Vec<String>,
     pub(super) costs: Costs,
@@ -47,12 +49,19 @@ pub(super) struct AgentInputs {
     pub(super) share: Option<Money>,
     /// Categories the lenses brought along.
     pub(super) categories: Vec<String>,
-    /// Its findings have to be known again in later reviews.
-    pub(super) anchors: bool,
+    /// The files of the change, for places that name one by its last part only.
+    pub(super) changed: Vec<String>,
     /// What its client is given to answer in a form.
     pub(super) schema: Option<&'static str>,
     /// Where the strategy reads the answer itself.
     pub(super) conversation: Option<Box<dyn Conversation>>,
+}
+
+impl AgentInputs {
+    /// What is looked for in the work of this agent.
+    pub(super) fn wanted_signs(&self) -> WantedSigns<'_> {
+        WantedSigns { binary_bytes: self.binary_bytes, test_command: self.test_command.as_deref() }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -188,10 +197,11 @@ pub(super) fn agent_inputs(
         base: request.map(|request| request.base.commit.clone()).unwrap_or_default(),
         branch: request.map(|request| request.branch.clone()).unwrap_or_default(),
         binary_bytes: run.policy().raised.binary_bytes,
+        test_command: run.policy().test_command.clone(),
         costs: run.policy().costs.clone(),
         share: run.share_of(seq).map(|(share, _)| share),
         categories,
-        anchors: run.review.is_some(),
+        changed: run.work.iter().flat_map(|work| &work.files).map(|file| file.path.clone()).collect(),
         schema,
         conversation: None,
     })
@@ -249,10 +259,11 @@ fn conversed(
         base: request.map(|request| request.base.commit.clone()).unwrap_or_default(),
         branch: request.map(|request| request.branch.clone()).unwrap_or_default(),
         binary_bytes: run.policy().raised.binary_bytes,
+        test_command: run.policy().test_command.clone(),
         costs: run.policy().costs.clone(),
         share: run.share_of(seq).map(|(share, _)| share),
         categories: Vec::new(),
-        anchors: false,
+        changed: Vec::new(),
         schema: None,
         conversation: Some(conversation),
     }
@@ -457,12 +468,13 @@ pub(crate) fn diff_between(world: &World, from: &str, to: &str) -> Result<Option
         let diff = change::diff_text(&world.repo, &base, &commit, DIFF_AT_MOST)?;
         // Such a change can't land: one look is enough.
         let shown = if diff.truncated_at.is_some() { SHOWN_OF_TOO_LONG } else { diff.bytes.len() };
-        let shown = diff.bytes.get(..shown).unwrap_or(&diff.bytes);
-        let mut text = String::from_utf8_lossy(shown).into_owned();
+        let bytes = diff.bytes.get(..shown).unwrap_or(&diff.bytes).to_vec();
+        let shown = change::DiffText { bytes, truncated_at: None };
+        let mut text = shown.text();
         if let Some(whole) = diff.truncated_at {
             text.push_str(&format!(
                 "\n[the diff is cut here: {} of {whole} bytes are shown; read the rest in your checkout]\n",
-                shown.len()
+                shown.bytes.len()
             ));
         }
         text.push_str(&looking::left_out_by_diff(&world.repo, &base, &commit)?);

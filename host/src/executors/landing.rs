@@ -1,18 +1,20 @@
-//! Builds merge candidates, moves the target branch, takes a landing back.
+//! Builds merge candidates and moves the target branch.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 use archeflow_core::event::{
-    Built, LeftOut, Link, MergeBuilt, MergeIntent, MergeRefused, MergeStart, Refusal, Report, RevertIntent,
-    RevertRefused, RunMerged, RunReverted, Together,
+    Built, LeftOut, Link, MergeBuilt, MergeIntent, MergeRefused, MergeStart, Refusal, Report, RunMerged,
+    Together,
 };
 use archeflow_core::model::{Change, MergeStrategy, Seq};
 
 use crate::failpoint;
-use crate::git::ObjectId;
 use crate::git::change::{changed, quote_path};
-use crate::git::land::{self, BuildStrategy, LandAttempt, Move, Recovered, Work};
+use crate::git::land::{self, BuildStrategy, Committer, LandAttempt, Move, Recovered, Work};
+use crate::git::repo::NO_IDENTITY;
+use crate::git::signing::{Signing, SigningFault};
+use crate::git::{Identity, ObjectId};
 use crate::store::lock::{self, Lock};
 use crate::world::World;
 
@@ -21,7 +23,7 @@ const WAIT: Duration = Duration::from_secs(120);
 
 /// D-03: a merge commit in a separate worktree, on the target as it is now. Work of other runs that is to land in the same
 /// step comes first; what of it can't come along is left out. A run that landed with another finds that so.
-pub(super) fn build(world: &World, seq: Seq, start: &MergeStart) -> Report {
+pub(super) fn build(world: &World, seq: Seq, start: &MergeStart, message: &str) -> Report {
     let mut built =
         MergeBuilt { start_seq: seq, built: Built::Nothing, chain: Vec::new(), left_out: Vec::new() };
     let done = match &start.with {
@@ -30,13 +32,18 @@ pub(super) fn build(world: &World, seq: Seq, start: &MergeStart) -> Report {
             Ok(Err(now)) => Ok(Built::BaseGone { now }),
             Err(what) => Err(what),
         },
-        None => try_build(world, start, &mut built),
+        None => try_build(world, start, message, &mut built),
     };
     built.built = done.unwrap_or_else(|what| Built::Fault { what });
     built.into()
 }
 
-fn try_build(world: &World, start: &MergeStart, out: &mut MergeBuilt) -> Result<Built, String> {
+fn try_build(
+    world: &World,
+    start: &MergeStart,
+    message: &str,
+    out: &mut MergeBuilt,
+) -> Result<Built, String> {
     let (work, base) = (oid(&start.work)?, oid(&start.base)?);
     let Some(target) = world.repo.resolve(&start.target).map_err(text)? else {
         return Ok(Built::BaseGone { now: "deleted".to_owned() });
@@ -45,7 +52,10 @@ fn try_build(world: &World, start: &MergeStart, out: &mut MergeBuilt) -> Result<
     let mut tip = target.clone();
     for one in &start.before {
         let (work, base) = (oid(&one.work)?, oid(&one.base)?);
-        let why = match commit_on(world, &tip, (&work, &base), &one.run_id, one.strategy, &keep)? {
+        // Journals from before name no message.
+        let plain = format!("archeflow: merge run {}\n", one.run_id);
+        let message = if one.message.is_empty() { &plain } else { &one.message };
+        let why = match commit_on(world, &tip, (&work, &base), message, one.strategy, &keep)? {
             land::BuildResult::Commit { oid, tree } => {
                 let (old, commit) = (tip.to_string(), oid.to_string());
                 let (run_id, work, tree) = (one.run_id.clone(), one.work.clone(), tree.to_string());
@@ -56,10 +66,11 @@ fn try_build(world: &World, start: &MergeStart, out: &mut MergeBuilt) -> Result<
             land::BuildResult::Conflict { paths } => format!("conflict in {}", quoted(&paths).join(", ")),
             land::BuildResult::Nothing => "it is in the target already".to_owned(),
             land::BuildResult::BaseGone => "the target no longer contains what it began from".to_owned(),
+            land::BuildResult::Unsigned { what } => return Ok(Built::NotSigned { what }),
         };
         out.left_out.push(LeftOut { run_id: one.run_id.clone(), why });
     }
-    let built = commit_on(world, &tip, (&work, &base), &world.run_id, start.strategy, &keep)?;
+    let built = commit_on(world, &tip, (&work, &base), message, start.strategy, &keep)?;
     failpoint::pass("merge.built");
     Ok(match built {
         land::BuildResult::Commit { oid, tree } => {
@@ -68,6 +79,7 @@ fn try_build(world: &World, start: &MergeStart, out: &mut MergeBuilt) -> Result<
         land::BuildResult::Conflict { paths } => Built::Conflict { paths: quoted(&paths) },
         land::BuildResult::Nothing => Built::Nothing,
         land::BuildResult::BaseGone => Built::BaseGone { now: target.to_string() },
+        land::BuildResult::Unsigned { what } => Built::NotSigned { what },
     })
 }
 
@@ -75,12 +87,16 @@ fn commit_on(
     world: &World,
     target: &ObjectId,
     (work, base): (&ObjectId, &ObjectId),
-    run_id: &str,
+    message: &str,
     strategy: MergeStrategy,
     keep: &str,
 ) -> Result<land::BuildResult, String> {
-    let message = format!("archeflow: merge run {run_id}\n");
-    let request = Work { target, work, base, message: &message, identity: world.repo.identity(), keep };
+    let signing = match signing(world)? {
+        Ok(signing) => signing,
+        Err(what) => return Ok(land::BuildResult::Unsigned { what }),
+    };
+    let by = Committer { identity: identity(world)?, signing: signing.as_ref() };
+    let request = Work { target, work, base, message, by, keep };
     let strategy = match strategy {
         MergeStrategy::NoFf => BuildStrategy::NoFf,
         MergeStrategy::Squash => BuildStrategy::Squash,
@@ -89,7 +105,24 @@ fn commit_on(
     land::build(&world.repo, strategy, &request).map_err(text)
 }
 
-fn quoted(paths: &[Vec<u8>]) -> Vec<String> {
+/// Runs begin with an identity; it may be gone since.
+pub(super) fn identity(world: &World) -> Result<&Identity, String> {
+    match world.repo.identity() {
+        known if known.configured => Ok(known),
+        _ => Err(NO_IDENTITY.to_owned()),
+    }
+}
+
+/// How the commit is signed, or why it can't be.
+pub(super) fn signing(world: &World) -> Result<Result<Option<Signing>, String>, String> {
+    match world.repo.signing() {
+        Ok(signing) => Ok(Ok(signing)),
+        Err(SigningFault::Git(error)) => Err(text(error)),
+        Err(fault) => Ok(Err(fault.to_string())),
+    }
+}
+
+pub(super) fn quoted(paths: &[Vec<u8>]) -> Vec<String> {
     paths.iter().map(|path| quote_path(path)).collect()
 }
 
@@ -156,7 +189,11 @@ pub(super) fn land(
     .into()
 }
 
-fn carry_out(world: &World, step: &Move, since: Option<SystemTime>) -> Result<u32, (Refusal, String)> {
+pub(super) fn carry_out(
+    world: &World,
+    step: &Move,
+    since: Option<SystemTime>,
+) -> Result<u32, (Refusal, String)> {
     let fault = |error: land::Error| (Refusal::Fault, error.to_string());
     // Only what an earlier session began can have been left half done; any other lock belongs to another process.
     if let Some(since) = since {
@@ -189,7 +226,7 @@ fn carry_out(world: &World, step: &Move, since: Option<SystemTime>) -> Result<u3
     }
 }
 
-fn contains(world: &World, tip: &ObjectId, commit: &ObjectId) -> bool {
+pub(super) fn contains(world: &World, tip: &ObjectId, commit: &ObjectId) -> bool {
     world.repo.is_ancestor(commit, tip).unwrap_or(false)
 }
 
@@ -230,53 +267,21 @@ fn touched_by(world: &World, step: &Move, work: &ObjectId) -> Result<Vec<Vec<u8>
     Ok(paths.into_iter().map(|path| path.path).collect())
 }
 
-/// M-F3, M-F4: a new commit that undoes the landing, if no later commit prevents it.
-pub(super) fn revert(world: &World, seq: Seq, intent: &RevertIntent, since: Option<SystemTime>) -> Report {
-    match try_revert(world, intent, since) {
-        Ok(commit) => RunReverted { start_seq: seq, commit }.into(),
-        Err(detail) => RevertRefused { start_seq: seq, detail }.into(),
-    }
-}
-
-fn try_revert(world: &World, intent: &RevertIntent, since: Option<SystemTime>) -> Result<String, String> {
-    let _lock = lock(world, &intent.target)?;
-    let keep = world.keep_ref("revert");
-    let (landed, old) = (oid(&intent.landed)?, oid(&intent.old)?);
-    let Some(tip) = world.repo.resolve(&intent.target).map_err(text)? else {
-        return Err(format!("{} is gone", intent.target));
-    };
-    // Built before a crash: then the tip is still the landing, or the revert and whatever came after.
-    if let Some(reverted) = world.repo.resolve(&keep).map_err(text)?
-        && contains(world, &tip, &reverted)
-    {
-        return Ok(reverted.to_string());
-    }
-    let message = format!("archeflow: revert run {}\n\nThe tests failed after landing.\n", world.run_id);
-    let identity = world.repo.identity();
-    let built = land::revert(&world.repo, &tip, &landed, &old, &message, identity, &keep).map_err(text)?;
-    failpoint::pass("revert.built");
-    let land::BuildResult::Commit { oid: new, .. } = built else {
-        return Err("later commits prevent a clean revert".to_owned());
-    };
-    let step = Move { branch: intent.target.clone(), old: tip, new: new.clone() };
-    carry_out(world, &step, since).map(|_| new.to_string()).map_err(|(_, detail)| detail)
-}
-
-fn lock(world: &World, target: &str) -> Result<Lock, String> {
+pub(super) fn lock(world: &World, target: &str) -> Result<Lock, String> {
     let name = lock::name_for(world.repo.common_dir(), target);
     let folder = world.state.join("locks");
     crate::platform::files::private_directory().recursive(true).create(&folder).map_err(text)?;
     Lock::take(&folder, &name, WAIT).map_err(text)
 }
 
-fn step(branch: &str, old: &str, new: &str) -> Result<Move, String> {
+pub(super) fn step(branch: &str, old: &str, new: &str) -> Result<Move, String> {
     Ok(Move { branch: branch.to_owned(), old: oid(old)?, new: oid(new)? })
 }
 
-fn oid(name: &str) -> Result<ObjectId, String> {
+pub(super) fn oid(name: &str) -> Result<ObjectId, String> {
     ObjectId::parse(name.as_bytes()).map_err(text)
 }
 
-fn text(error: impl std::fmt::Display) -> String {
+pub(super) fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }

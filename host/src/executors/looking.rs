@@ -18,22 +18,34 @@ use crate::git::{ObjectId, Repo, runner};
 const FILES_AT_MOST: usize = 400;
 /// And what they may take there: names can be long, and a line of the log has an end.
 const FILES_BYTES_AT_MOST: usize = 100_000;
+/// Digits of the name of a file's content: enough to tell two contents of one file apart.
+const CONTENT_DIGITS: usize = 12;
 const SIGNS_BYTES_AT_MOST: usize = 80_000;
 /// A longer line is looked at in pieces. What spans less than the overlap is whole in one of them.
 const PIECE: usize = 1_000_000;
 const OVERLAP: usize = 10_000;
+
+/// What signs are looked for beside those of every change.
+#[derive(Debug, Clone, Copy)]
+pub struct WantedSigns<'a> {
+    pub binary_bytes: u64,
+    /// The command that tests the change, whose script the change may touch (L-09).
+    pub test_command: Option<&'a str>,
+}
 
 pub fn change_of(
     repo: &Repo,
     base: &ObjectId,
     commit: &ObjectId,
     kept_as: &str,
-    binary_bytes: u64,
+    wanted: WantedSigns<'_>,
 ) -> Result<Change, runner::Error> {
     let changed = change::changed(repo, base, commit)?;
     let paths: Vec<String> = changed.iter().map(|file| quote_path(&file.path)).collect();
     let added = Added::look(repo, base, commit, &paths)?;
-    let strengths = strengths(repo, &changed, &paths)?;
+    let scripts = wanted.test_command.map(signs::scripts_of).unwrap_or_default();
+    let is_read = |path: &str| signs::is_test_path(path) || scripts.contains(path);
+    let strengths = strengths(repo, &changed, &paths, &is_read)?;
     let contents = binary_contents(repo, &changed)?;
     let seen: Vec<ScannedFile<'_>> = changed
         .iter()
@@ -46,6 +58,7 @@ pub fn change_of(
             new_mode: mode(&file.new_mode),
             binary: file.added.is_none(),
             new_size: file.size_new,
+            removed: file.deleted.unwrap_or(0),
             old: strengths[n].0,
             new: strengths[n].1,
             credential: added.found[n].credential,
@@ -57,7 +70,10 @@ pub fn change_of(
     };
     let test_files = seen.iter().zip(&added.found).filter(is_test).count();
     let files = listed(&changed, &paths);
-    let mut signs = signs::look(&seen, binary_bytes);
+    let mut signs = signs::look(&seen, wanted.binary_bytes);
+    signs
+        .seen
+        .extend(wanted.test_command.map(|command| signs::own_judges(&seen, command)).unwrap_or_default());
     signs.seen.extend(names_clash(repo, commit, &changed)?);
     Ok(Change {
         commit: commit.as_str().to_owned(),
@@ -168,6 +184,7 @@ fn listed(changed: &[ChangedPath], paths: &[String]) -> Vec<ChangedFile> {
             status: status(file.status),
             added: clamp(file.added.unwrap_or(0)),
             deleted: clamp(file.deleted.unwrap_or(0)),
+            content: file.new_oid.as_str().chars().take(CONTENT_DIGITS).collect(),
         })
         .take_while(|file| {
             let bytes = serde_json::to_string(file).map_or(usize::MAX, |line| line.len() + 1);
@@ -244,30 +261,27 @@ impl<'a> Added<'a> {
         if line.starts_with(b"diff --git ") {
             self.file = None;
         } else if let Some(name) = line.strip_prefix(b"+++ ") {
-            self.file = self.named(&String::from_utf8_lossy(name));
+            self.file = self.named(name);
         } else if let Some((walk, _)) = Walk::begin(line) {
             self.walk = walk;
         }
     }
 
-    /// `b/src/x.rs` or `"b/src/\303\274.rs"`, as one of the known paths, which are quoted the same way.
-    fn named(&self, name: &str) -> Option<usize> {
-        let name = name.strip_suffix('\t').unwrap_or(name);
-        match name.strip_prefix("\"b/") {
-            Some(quoted) => self.by_path.get(format!("\"{quoted}").as_str()).copied(),
-            None => self.by_path.get(name.strip_prefix("b/")?).copied(),
-        }
+    /// `b/src/größe.rs`, or `"b/src/\"x\".rs"`, as one of the known paths.
+    fn named(&self, name: &[u8]) -> Option<usize> {
+        self.by_path.get(change::path_in_header(name, b"b/")?.as_str()).copied()
     }
 }
 
-/// How much the test files tested before and test now; nothing for all others.
+/// How much the test files and scripts tested before and test now; nothing for all others.
 fn strengths(
     repo: &Repo,
     changed: &[ChangedPath],
     paths: &[String],
+    is_read: &dyn Fn(&str) -> bool,
 ) -> Result<Vec<(Strength, Strength)>, runner::Error> {
     let mut sums = vec![(Strength::default(), Strength::default()); changed.len()];
-    let tests = || (0..changed.len()).filter(|n| signs::is_test_path(&paths[*n]));
+    let tests = || (0..changed.len()).filter(|n| is_read(&paths[*n]));
     let old: Vec<usize> = tests().filter(|n| has_text(&changed[*n].old_oid, &changed[*n].old_mode)).collect();
     let new: Vec<usize> = tests().filter(|n| has_text(&changed[*n].new_oid, &changed[*n].new_mode)).collect();
     let oids: Vec<&ObjectId> = old.iter().map(|n| &changed[*n].old_oid).collect();

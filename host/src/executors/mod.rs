@@ -16,6 +16,10 @@ mod held_key;
 mod landing;
 mod looking;
 mod meter;
+mod preflight;
+mod reverting;
+pub mod setup;
+mod spelling;
 mod usage;
 
 use std::sync::Arc;
@@ -23,6 +27,7 @@ use std::sync::mpsc::Sender;
 
 use archeflow_core::event::{AgentStart, Order, Report};
 use archeflow_core::model::Seq;
+use archeflow_core::projections::commit_message;
 use archeflow_core::run::Run;
 
 use crate::agent_loop::orders;
@@ -31,10 +36,11 @@ use crate::control::Steering;
 use crate::world::World;
 
 pub(crate) use agent::{ANSWER, STREAM};
+pub use citations::look_up_in_folder;
 pub(crate) use citations::resolve as resolve_citations;
 pub(crate) use client::remove_homes;
 pub use context::Error as DeskError;
-pub use looking::change_of;
+pub use looking::{WantedSigns, change_of};
 
 /// What reaches the driver.
 #[derive(Debug)]
@@ -79,6 +85,7 @@ pub fn perform(
     inbox: &Sender<Message>,
 ) -> Result<(), context::Error> {
     let since = recover_since(run, left_open);
+    world.note_setup(run.policy());
     let (world, send) = (Arc::clone(world), inbox.clone());
     match order {
         Order::AgentStart(start) => {
@@ -86,8 +93,12 @@ pub fn perform(
             spawn(inbox, seq, move || agent::perform(&world, &inputs, &send));
         }
         Order::MergeStart(start) => {
+            let (start, message) = ((**start).clone(), commit_message::landing(run, &world.run_id));
+            spawn(inbox, seq, move || report(&send, seq, landing::build(&world, seq, &start, &message)));
+        }
+        Order::PreflightStart(start) => {
             let start = (**start).clone();
-            spawn(inbox, seq, move || report(&send, seq, landing::build(&world, seq, &start)));
+            spawn(inbox, seq, move || report(&send, seq, preflight::perform(&world, seq, &start)));
         }
         Order::TestsStart(start) => {
             let start = (**start).clone();
@@ -123,9 +134,19 @@ pub fn perform(
                 report(&send, seq, landing::land(&world, seq, &intent, (work.as_ref(), &chain), since));
             });
         }
+        Order::RevertStart(start) => {
+            let start = (**start).clone();
+            let why = "A person asked for it: archeflow revert.";
+            let message = commit_message::revert(run, &world.run_id, &start.landed, why);
+            spawn(inbox, seq, move || report(&send, seq, reverting::build(&world, seq, &start, &message)));
+        }
         Order::RevertIntent(intent) => {
             let intent = (**intent).clone();
-            spawn(inbox, seq, move || report(&send, seq, landing::revert(&world, seq, &intent, since)));
+            let why = "The tests failed after landing.";
+            let message = commit_message::revert(run, &world.run_id, &intent.landed, why);
+            spawn(inbox, seq, move || {
+                report(&send, seq, reverting::revert(&world, seq, &intent, &message, since));
+            });
         }
         // A question waits for a person; the driver puts it to them.
         Order::QuestionAsked(_) => {}

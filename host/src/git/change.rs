@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::repo::{Repo, answered};
 use super::{ObjectId, content, runner};
 
-pub use super::quote::{quote_path, unquote_path};
+use archeflow_core::split::readable_header;
+pub use archeflow_core::text::{quote_path, unquote_path};
 
 /// For commands that read every byte of a change; a very large one takes a while.
 pub(super) const LONG: Duration = Duration::from_secs(900);
@@ -43,6 +44,24 @@ pub struct DiffText {
     pub bytes: Vec<u8>,
     /// The size of the whole when `bytes` is only its beginning.
     pub truncated_at: Option<u64>,
+}
+
+impl DiffText {
+    /// As text. Paths that are no UTF-8 are quoted as everywhere, other such bytes are shown as what they are.
+    pub fn text(&self) -> String {
+        if let Ok(text) = std::str::from_utf8(&self.bytes) {
+            return text.to_owned();
+        }
+        let is_header = |line: &[u8]| {
+            let known: [&[u8]; 5] = [b"diff --git ", b"--- ", b"+++ ", b"rename ", b"copy "];
+            known.iter().any(|word| line.starts_with(word))
+        };
+        let lines = self.bytes.split(|byte| *byte == b'\n').map(|line| {
+            let readable = is_header(line).then(|| readable_header(line));
+            String::from_utf8_lossy(readable.as_deref().unwrap_or(line)).into_owned()
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
 }
 
 /// The paths that differ from `base` to `commit`, without guessing at renames.
@@ -125,6 +144,16 @@ pub fn diff_stream(
         .args([parted.as_str(), commit.as_str()])
         .deadline(LONG)
         .stream(take)
+}
+
+/// The path behind `---` or `+++` in a diff, without its `a/` or `b/`, as the log writes it.
+pub(crate) fn path_in_header(name: &[u8], side: &[u8]) -> Option<String> {
+    let name = name.strip_suffix(b"\n").unwrap_or(name);
+    let name = name.strip_suffix(b"\r").unwrap_or(name);
+    let name = name.strip_suffix(b"\t").unwrap_or(name);
+    let quoted = std::str::from_utf8(name).ok().filter(|name| name.starts_with('"'));
+    let bytes = quoted.and_then(unquote_path).unwrap_or_else(|| name.to_vec());
+    bytes.strip_prefix(side).map(quote_path)
 }
 
 /// How many commits lead from `base` to `commit`.

@@ -108,6 +108,6 @@ fn operation(checkout: &Checkout) -> Option<Operation> {
 impl Checkout {
     /// The tree's name as text, for a message.
     pub fn name(&self) -> String {
-        super::quote::quote_path(os::bytes(&self.tree))
+        super::change::quote_path(os::bytes(&self.tree))
     }
 }

@@ -18,15 +18,17 @@ pub mod change;
 pub mod checkouts;
 pub mod content;
 mod files;
+pub mod filters;
 pub mod land;
 mod oid;
 pub mod parts;
-pub mod quote;
 pub mod repo;
 pub mod runner;
 mod side;
+pub mod signing;
 pub mod subject;
 pub mod survey;
+mod user_config;
 pub mod user_state;
 pub mod workspace;
 

@@ -12,8 +12,16 @@ use std::path::{Path, PathBuf};
 use super::checkouts::{self, Checkout, Operation};
 use super::runner::{self, GitCommand};
 use super::side::{self, Layout};
+use super::signing::SigningFault;
+use super::user_config::UserConfig;
 use super::{ObjectId, files};
+
+pub use super::user_config::Identity;
 use crate::platform::files as os;
+
+/// Commits on the user's branch are by the user.
+pub const NO_IDENTITY: &str =
+    "git does not know who you are, and commits on your branch are made in your name";
 
 /// Why a repository cannot be worked with, with what the user can do about it.
 #[derive(Debug, thiserror::Error)]
@@ -30,11 +38,27 @@ pub enum Error {
     NoSuchBranch { branch: String },
     #[error("`{name}` can't be the name of a branch")]
     BadName { name: String },
+    #[error("{NO_IDENTITY}")]
+    NoIdentity,
+    #[error(transparent)]
+    Signing(#[from] SigningFault),
     #[error(transparent)]
     Git(#[from] runner::Error),
     #[error("{} could not be used: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
 }
+
+/// How gpg and ssh find their agents and ask for a passphrase.
+const SIGNERS: &[&[u8]] = &[
+    b"GNUPGHOME",
+    b"GPG_TTY",
+    b"SSH_AUTH_SOCK",
+    b"SSH_ASKPASS",
+    b"DISPLAY",
+    b"WAYLAND_DISPLAY",
+    b"XDG_RUNTIME_DIR",
+    b"DBUS_SESSION_BUS_ADDRESS",
+];
 
 /// The environment variables that decide which configuration the user's own git reads.
 #[derive(Debug, Clone, Default)]
@@ -53,14 +77,24 @@ impl GitEnv {
             matches!(name, b"HOME" | b"XDG_CONFIG_HOME" | b"PATH" | b"GIT_CEILING_DIRECTORIES" | b"SUDO_UID")
                 || name.starts_with(b"GIT_CONFIG")
                 || matches!(name, b"GIT_AUTHOR_NAME" | b"GIT_AUTHOR_EMAIL" | b"GIT_INDEX_FILE")
+                || matches!(name, b"GIT_COMMITTER_NAME" | b"GIT_COMMITTER_EMAIL")
+                || SIGNERS.contains(&name)
         };
         GitEnv(variables.into_iter().filter(|(name, _)| decides(name)).collect())
     }
 
     pub(super) fn configuration(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
-        let decides =
-            |name: &OsString| !os::bytes(name).starts_with(b"GIT_AUTHOR") && name != "GIT_INDEX_FILE";
+        let decides = |name: &OsString| {
+            let name = os::bytes(name);
+            let identity = name.starts_with(b"GIT_AUTHOR") || name.starts_with(b"GIT_COMMITTER");
+            !identity && name != b"GIT_INDEX_FILE" && !SIGNERS.contains(&name)
+        };
         self.0.iter().filter(move |(name, _)| decides(name)).map(|(n, v)| (n, v))
+    }
+
+    /// What a program that signs needs to reach the user's keys.
+    pub(super) fn signers(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
+        self.0.iter().filter(|(name, _)| SIGNERS.contains(&os::bytes(name))).map(|(n, v)| (n, v))
     }
 
     /// The user's own configuration files: a hook or filter named there runs in every repository.
@@ -76,15 +110,6 @@ impl GitEnv {
     pub(super) fn get(&self, name: &str) -> Option<&OsString> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
-}
-
-/// The author of the program's commits.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
-    pub name: String,
-    pub email: String,
-    /// False when the user has set no identity and this is the program's own.
-    pub configured: bool,
 }
 
 /// The branch the work is for, and where it stood when we looked.
@@ -222,7 +247,7 @@ impl Repo {
             let text = fs::read(store.join("info/alternates")).unwrap_or_default();
             for line in text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty() && line[0] != b'#') {
                 let quoted = std::str::from_utf8(line).ok().filter(|line| line.starts_with('"'));
-                let bytes = quoted.and_then(super::quote::unquote_path).unwrap_or_else(|| line.to_vec());
+                let bytes = quoted.and_then(super::change::unquote_path).unwrap_or_else(|| line.to_vec());
                 // A relative one is meant from the store that names it.
                 let Ok(other) = fs::canonicalize(store.join(os::path(bytes))) else { continue };
                 if !stores.contains(&other) {
@@ -510,62 +535,4 @@ fn entry(line: &[u8]) -> Option<TreeEntry> {
     let mode = String::from_utf8_lossy(words.next()?).into_owned();
     let oid = ObjectId::parse(words.nth(1)?).ok()?;
     Some(TreeEntry { mode, oid, path: line[tab + 1..].to_vec() })
-}
-
-/// The few values of the user's configuration that concern us.
-struct UserConfig(Vec<(String, OsString)>);
-
-impl UserConfig {
-    fn read(path: &Path, env: &GitEnv) -> Result<UserConfig, Error> {
-        const WANTED: &str = r"^(user\.name|user\.email|author\.name|author\.email|core\.excludesfile)$";
-        let output = GitCommand::as_user(path, env)?.args(["config", "-z", "--get-regexp", WANTED]).run()?;
-        let pairs = output.stdout.split(|byte| *byte == 0).filter_map(|pair| {
-            let end = pair.iter().position(|byte| *byte == b'\n')?;
-            let value = os::owned_name(pair[end + 1..].to_vec());
-            Some((String::from_utf8_lossy(&pair[..end]).into_owned(), value))
-        });
-        Ok(UserConfig(pairs.collect()))
-    }
-
-    fn last(&self, name: &str) -> Option<&OsString> {
-        self.0.iter().rev().find(|(known, value)| known == name && !value.is_empty()).map(|(_, value)| value)
-    }
-
-    fn identity(&self, env: &GitEnv) -> Identity {
-        let value = |variable: &str, names: [&str; 2]| {
-            let found = env.get(variable).or_else(|| self.last(names[0])).or_else(|| self.last(names[1]))?;
-            Some(found.to_string_lossy().into_owned())
-        };
-        let name = value("GIT_AUTHOR_NAME", ["author.name", "user.name"]);
-        let email = value("GIT_AUTHOR_EMAIL", ["author.email", "user.email"]);
-        match (name, email) {
-            (Some(name), Some(email)) => Identity { name, email, configured: true },
-            (None | Some(_), None) | (None, Some(_)) => Identity {
-                name: "archeflow".to_owned(),
-                email: "archeflow@localhost".to_owned(),
-                configured: false,
-            },
-        }
-    }
-
-    /// The user's own ignore list, which applies in workspaces too.
-    fn excludes(&self, env: &GitEnv) -> Vec<u8> {
-        let home = env.get("HOME").map(PathBuf::from);
-        let file = match self.last("core.excludesfile") {
-            Some(set) => match (os::bytes(&set).strip_prefix(b"~/"), &home) {
-                (Some(rest), Some(home)) => Some(home.join(files::path(rest))),
-                (Some(_), None) => None,
-                (None, _) => Some(PathBuf::from(set)),
-            },
-            None => {
-                let config = env.get("XDG_CONFIG_HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
-                config.or_else(|| home.map(|home| home.join(".config"))).map(|dir| dir.join("git/ignore"))
-            }
-        };
-        let mut bytes = file.and_then(|file| fs::read(file).ok()).unwrap_or_default();
-        if !bytes.is_empty() {
-            bytes.insert(0, b'\n');
-        }
-        bytes
-    }
 }

@@ -38,7 +38,7 @@ const SETTINGS: &[&str] = &[
     "diff.external=",
     "core.pager=cat",
     "protocol.allow=never",
-    "core.quotePath=true",
+    "core.quotePath=false",
     "submodule.recurse=false",
     "advice.detachedHead=false",
 ];

@@ -4,7 +4,7 @@
 use std::io;
 use std::path::Path;
 
-use super::{files, quote};
+use super::{change, files};
 use crate::platform::files as os;
 
 /// What a git directory of ours looks like.
@@ -62,6 +62,6 @@ fn config(layout: &Layout<'_>) -> String {
 
 /// An object store as git wants it named in a list: quoted, for the name may hold any byte.
 pub(super) fn borrowed(store: &Path) -> String {
-    let quoted = quote::quote_path(os::bytes(store));
+    let quoted = change::quote_path(os::bytes(store));
     if quoted.starts_with('"') { quoted } else { format!("\"{quoted}\"") }
 }

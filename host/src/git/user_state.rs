@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::change::quote_path;
 use super::checkouts::Checkout;
-use super::quote::quote_path;
 use super::repo::Repo;
 use super::{ObjectId, change, runner};
 use crate::platform::files as os;
@@ -120,7 +120,7 @@ impl UserState {
 /// Whether a ref keeps a commit that was built to land or to take a landing back.
 fn is_candidate(name: &str) -> bool {
     let kept = name.strip_prefix("refs/archeflow/keep/").and_then(|name| name.rsplit_once('/'));
-    kept.is_some_and(|(_, which)| which.starts_with("merge-") || which == "revert")
+    kept.is_some_and(|(_, which)| which.starts_with("merge-") || which.starts_with("revert"))
 }
 
 /// The changes as part of a sentence; of many only the first.

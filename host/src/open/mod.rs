@@ -5,6 +5,7 @@
 
 mod agents;
 mod existing;
+mod git_ready;
 mod new;
 mod reenter;
 pub(crate) mod team;
@@ -119,6 +120,8 @@ pub enum Error {
     NoSandbox { why: String, remedy: String },
     #[error("only {most} files may be open at once: too few to start anything in a sandbox")]
     FewFiles { most: u64 },
+    #[error("git converts files here with a filter, which is not run in working copies: {files}")]
+    Filtered { files: String },
     #[error("this needs the working tree of a repository; {place} has none")]
     Bare { place: String },
     #[error("there is no run '{id}' here")]

@@ -12,7 +12,7 @@ use archeflow_core::run::Run;
 
 use super::team::{self, SelectedTeam};
 use super::{Digests, Error, OpenedRun, Project, RunRequest};
-use crate::config::{Flags, Settings};
+use crate::config::{Faults, Flags, Settings, Withheld, personas};
 use crate::drive::Driver;
 use crate::git::{self, ObjectId, Repo};
 use crate::nonce::nonce;
@@ -85,6 +85,7 @@ impl Project {
             return Err(Error::NoTask);
         }
         let mut prepared = self.prepare(request)?;
+        self.check_git(&prepared.settings)?;
         self.sandbox(&prepared.settings)?;
         let target = self.target.clone().ok_or(git::repo::Error::Detached)?;
         prepared.check_agents(&self)?;
@@ -104,13 +105,26 @@ impl Project {
 
     /// Reads the settings, refuses what is not approved, and applies what lenses say about shadows.
     pub(crate) fn prepare(&self, request: &RunRequest) -> Result<Preparation, Error> {
+        self.prepare_if(request, |_| true)
+    }
+
+    /// The same where only some of the withheld settings would be used: the others stay withheld and need no approval.
+    pub(crate) fn prepare_if(
+        &self,
+        request: &RunRequest,
+        is_used: impl Fn(&Withheld) -> bool,
+    ) -> Result<Preparation, Error> {
         let mut settings = self.settings(&request.flags, request.config_file.as_deref())?;
-        if !settings.withheld().is_empty() {
-            let what: Vec<String> =
-                settings.withheld().iter().map(|w| format!("{} ({}:{})", w.key, w.path, w.line)).collect();
+        let refused = settings.withheld().iter().filter(|held| is_used(held));
+        let what: Vec<String> = refused.map(|w| format!("{} ({}:{})", w.key, w.path, w.line)).collect();
+        if !what.is_empty() {
             return Err(Error::Untrusted { what: what.join(", ") });
         }
         self.check_instructions(&settings)?;
+        let unwatched = personas::unwatched(&self.offer.files, self.approved, &self.user);
+        if !unwatched.is_empty() {
+            return Err(Faults(unwatched).into());
+        }
         let (digests, personas) = self.personas()?;
         team::apply_shadow_overrides(&mut settings, &shadows(&personas))?;
         let mut policy = settings.policy();

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use archeflow_core::event::{Artifact, Imported, Report, RunReentered};
-use archeflow_core::model::{Answer, Phase, Role};
+use archeflow_core::model::{Answer, Phase, Reason, Role};
 use archeflow_core::read;
 
 use super::{Error, OpenedRun, Project, RunRequest};
 use crate::config::Flags;
 use crate::drive::Driver;
-use crate::executors::change_of;
+use crate::executors::{WantedSigns, change_of};
 use crate::git::ObjectId;
 use crate::store::{files, names};
 
@@ -35,7 +35,10 @@ impl Project {
         let (driver, before) = if known {
             let (driver, _) = self.existing_with(id, file, flags)?;
             require(&folder, phase, driver.run.seat(Role::Gatekeeper).map(|seat| seat.archetype).as_deref())?;
-            if driver.run.landing.merged.is_some() && driver.run.landing.reverted.is_none() {
+            let landing = &driver.run.landing;
+            let by_a_person =
+                driver.run.outcome.as_ref().is_some_and(|outcome| outcome.reason == Reason::Reverted);
+            if landing.merged.is_some() && (landing.reverted.is_none() || by_a_person) {
                 return Err(Error::Merged { id: id.to_owned() });
             }
             (driver, Vec::new())
@@ -92,8 +95,10 @@ fn gather(driver: &Driver, before: &[Report], folder: &Path, phase: Phase) -> Re
         };
         let base = ObjectId::parse(request.base.commit.as_bytes())
             .map_err(|error| Error::NoArtifact { path: error.to_string(), phase: phase.name() })?;
-        let bytes = request.config.raised.binary_bytes;
-        report.change = Some(change_of(&driver.world.repo, &base, &commit, &branch, bytes)?);
+        let binary_bytes = request.config.raised.binary_bytes;
+        let test_command = request.config.test_command.as_deref();
+        let wanted = WantedSigns { binary_bytes, test_command };
+        report.change = Some(change_of(&driver.world.repo, &base, &commit, &branch, wanted)?);
     }
     if phase == Phase::Act {
         let mut names: Vec<String> = std::fs::read_dir(folder)
@@ -111,11 +116,9 @@ fn gather(driver: &Driver, before: &[Report], folder: &Path, phase: Phase) -> Re
             let role = if first { Role::Gatekeeper } else { Role::Reviewer };
             let mut imported = import(folder, &name, &archetype, role, &categories)?;
             if let Some(change) = &report.change {
-                crate::executors::resolve_citations(
-                    &driver.world.repo,
-                    &change.commit,
-                    &mut imported.answer,
-                )?;
+                let changed: Vec<String> = change.files.iter().map(|file| file.path.clone()).collect();
+                let repo = &driver.world.repo;
+                crate::executors::resolve_citations(repo, &change.commit, &changed, &mut imported.answer)?;
             }
             report.reviews.push(imported);
         }

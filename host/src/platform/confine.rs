@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command};
+use std::process::Command;
 
 use rustix::process::{Pid, Resource, Rlimit, WaitOptions, setrlimit};
 
@@ -127,27 +127,26 @@ pub struct ProcessEnd {
     pub signal: Option<i32>,
 }
 
-/// Waits for a child while burying whatever else ends, as the first process of a namespace must.
-pub fn await_child(child: &Child) -> io::Result<ProcessEnd> {
-    let awaited = Pid::from_child(child);
-    loop {
-        match rustix::process::wait(WaitOptions::empty()) {
-            Ok(Some((pid, status))) if pid == awaited => {
-                return Ok(ProcessEnd { code: status.exit_status(), signal: status.terminating_signal() });
-            }
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
+/// What is known of the children once the dead are buried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChildrenLeft {
+    /// How the one that is asked about ended, if it did now.
+    pub ended: Option<ProcessEnd>,
+    /// Whether any child is left.
+    pub any: bool,
 }
 
-/// Buries the dead, and says whether any child is left.
-pub fn has_children() -> bool {
+/// Buries every child that ended, as the first process of a namespace must, and looks for the end of one.
+pub fn bury(awaited: Pid) -> ChildrenLeft {
+    let mut ended = None;
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) if pid == awaited => {
+                ended = Some(ProcessEnd { code: status.exit_status(), signal: status.terminating_signal() });
+            }
             Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
-            Ok(None) => return true,
-            Err(_) => return false,
+            Ok(None) => return ChildrenLeft { ended, any: true },
+            Err(_) => return ChildrenLeft { ended, any: false },
         }
     }
 }

@@ -232,8 +232,16 @@ pub(super) fn socket_peer(stream: &std::os::unix::net::UnixStream) -> io::Result
 pub(super) use landlock::restrict;
 
 pub(super) fn filters(nested_sandboxes: bool) -> io::Result<Vec<Vec<u8>>> {
+    // They are the same at every start.
+    static MADE: [OnceLock<Vec<Vec<u8>>>; 2] = [const { OnceLock::new() }; 2];
+    let [plain, nested] = &MADE;
+    let made = if nested_sandboxes { nested } else { plain };
+    if let Some(programs) = made.get() {
+        return Ok(programs.clone());
+    }
     let scope = filter::FilterScope { nested_sandboxes, network: filter::FilteredNetwork::Full, modes: true };
-    Ok(filter::programs(scope)?.iter().map(filter::bytes).collect())
+    let programs: Vec<Vec<u8>> = filter::programs(scope)?.iter().map(filter::bytes).collect();
+    Ok(made.get_or_init(|| programs).clone())
 }
 
 pub(super) fn memory_file(content: &[u8]) -> io::Result<OwnedFd> {

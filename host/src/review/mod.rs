@@ -12,8 +12,9 @@ use archeflow_core::event::{Artifact, Base, Chosen, ReviewOpened, RunStart};
 use archeflow_core::model::{
     Participant, Persona, ReviewPart, Role, Sight, Strategy, Subject, SubjectKind, review_team,
 };
+use archeflow_core::strategies;
 
-use crate::executors;
+use crate::executors::{self, WantedSigns};
 use crate::git::subject::{self, ReviewSubject, ReviewTarget};
 use crate::git::{Repo, parts, runner};
 use crate::nonce::nonce;
@@ -100,7 +101,9 @@ impl Project {
     ) -> Result<OpenedRun, Error> {
         let baseline = Baseline::read(requested.baseline.as_deref(), (&taken.repo, &taken.base))?;
         let wanted = RunRequest { task: taken.title.clone(), ..requested.wanted.clone() };
-        let mut prepared = self.prepare(&wanted)?;
+        // A command that a review never runs needs no approval, nor does a value that the command line replaces.
+        let mut prepared =
+            self.prepare_if(&wanted, |held| held.overruled.is_none() && strategies::review::uses(&held.key))?;
         prepared.check_agents(&self)?;
         let mut team = prepared.select_team(&wanted, (&taken.repo, &taken.base))?;
         let personas = &prepared.personas;
@@ -140,8 +143,9 @@ impl Project {
         let plan = parts::markdown(&cut) + &to_whom(&sitting, personas);
         let plan = write(&folder, "plan.md", &plan)?;
         let earlier = history::carried(&self.places, &subject.key, &folder)?;
-        let bytes = prepared.policy.raised.binary_bytes;
-        let change = executors::change_of(&repo, &taken.base, &taken.commit, "", bytes)?;
+        let binary_bytes = prepared.policy.raised.binary_bytes;
+        let wanted = WantedSigns { binary_bytes, test_command: None };
+        let change = executors::change_of(&repo, &taken.base, &taken.commit, "", wanted)?;
         let base = Base { target: String::new(), commit: taken.base.to_string() };
         let chosen =
             Chosen { strategy_by: "archeflow review".to_owned(), against: Vec::new(), ..team.chosen.clone() };

@@ -10,7 +10,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::bwrap::{NAMES, SYSTEM};
+use super::bwrap::{DISPENSABLE, NAMES, SYSTEM};
 use super::inside::{self, InsideFault, InsideOrder, InsideReport};
 use super::policy::{SandboxNetwork, SandboxPolicy};
 use crate::platform::confine::{self, MissingRestrictions, RestrictedNetwork, Restriction};
@@ -31,6 +31,11 @@ pub(super) fn arguments(
 ) -> io::Result<Vec<OsString>> {
     if !policy.masked.is_empty() {
         return Err(io::Error::other("files can't be masked without bubblewrap; install it (bwrap)"));
+    }
+    if !policy.mounts.is_empty() {
+        return Err(io::Error::other(
+            "folders can't be shown elsewhere without bubblewrap; install it (bwrap)",
+        ));
     }
     let policy = serde_json::to_string(policy).map_err(io::Error::other)?;
     let head: [OsString; 4] = [ARGUMENT.into(), policy.into(), order.text()?.into(), program.clone()];
@@ -57,7 +62,10 @@ pub(super) fn run(policy: &str, order: &str, program: &OsString, args: &[OsStrin
 
 /// Puts a policy on this process, as far as the kernel can.
 pub(super) fn restrict(policy: &SandboxPolicy) -> io::Result<MissingRestrictions> {
-    let system = SYSTEM.iter().chain(NAMES.iter().filter(|_| policy.network == SandboxNetwork::Full));
+    let system = SYSTEM
+        .iter()
+        .chain(&DISPENSABLE)
+        .chain(NAMES.iter().filter(|_| policy.network == SandboxNetwork::Full));
     let mut readable: Vec<PathBuf> = system.map(PathBuf::from).collect();
     readable.push(PROCESSES.into());
     readable.extend(policy.readable.iter().cloned());

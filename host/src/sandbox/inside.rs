@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::policy::{ProxyAccess, SandboxLimits};
@@ -102,8 +102,8 @@ pub fn run(order: &str, program: &OsString, args: &[OsString]) -> io::Result<i32
         command.envs(proxy::variables(port, None));
     }
     set_limits(&order.limits)?;
-    // Before the program starts: a request that comes in between is kept.
-    let signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
+    // Before the program starts: what comes in between is kept.
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGCHLD])?;
     process::own_session(&mut command);
     let child = match children::spawn(&mut command) {
         Ok(child) => child,
@@ -113,16 +113,34 @@ pub fn run(order: &str, program: &OsString, args: &[OsString]) -> io::Result<i32
             return Ok(127);
         }
     };
-    pass_on(signals, Pid::from_child(&child))?;
-    let end = confine::await_child(&child)?;
+    let program = Pid::from_child(&child);
+    let mut left = confine::bury(program);
+    let end = loop {
+        if let Some(end) = left.ended {
+            break end;
+        }
+        if !left.any {
+            return Err(io::Error::other("the program is gone and its exit code is not known"));
+        }
+        for signal in signals.wait() {
+            pass_on(signal, program);
+        }
+        left = confine::bury(program);
+    };
     let begun = Instant::now();
-    while confine::has_children() && begun.elapsed() < FAREWELL {
+    while left.any && begun.elapsed() < FAREWELL {
         thread::sleep(Duration::from_millis(1));
+        left = confine::bury(program);
     }
-    let me = getpid();
-    let leftovers = table::all().iter().filter(|process| !process.dead && process.pid != me).count();
+    // Every process of the namespace descends from this one.
+    let leftovers = if left.any { other_processes() } else { 0 };
     tell(&mut report, &InsideReport { exit: end.code, signal: end.signal, leftovers, not_started: None });
     Ok(end.code.unwrap_or_else(|| 128 + end.signal.unwrap_or_default()))
+}
+
+fn other_processes() -> usize {
+    let me = getpid();
+    table::all().iter().filter(|process| !process.dead && process.pid != me).count()
 }
 
 pub(super) fn tell(report: &mut File, what: &InsideReport) {
@@ -146,18 +164,14 @@ pub(super) fn set_limits(limits: &SandboxLimits) -> io::Result<()> {
 }
 
 /// Requests to end reach the first process only, which no signal ends; it passes them on.
-fn pass_on(mut signals: Signals, program: Pid) -> io::Result<()> {
-    thread::Builder::new().name("signals".into()).spawn(move || {
-        for signal in signals.forever() {
-            let signal = match signal {
-                SIGINT => Signal::INT,
-                SIGHUP => Signal::HUP,
-                _ => Signal::TERM,
-            };
-            let _ = process::kill_process_group(program, signal);
-            // A stopped process can't act on it.
-            let _ = process::kill_process_group(program, Signal::CONT);
-        }
-    })?;
-    Ok(())
+fn pass_on(signal: i32, program: Pid) {
+    let signal = match signal {
+        SIGINT => Signal::INT,
+        SIGHUP => Signal::HUP,
+        SIGTERM => Signal::TERM,
+        _ => return,
+    };
+    let _ = process::kill_process_group(program, signal);
+    // A stopped process can't act on it.
+    let _ = process::kill_process_group(program, Signal::CONT);
 }

@@ -27,8 +27,8 @@ use inside::InsideOrder;
 pub use inside::InsideReport;
 pub use npm_cache::NpmCache;
 pub use policy::{
-    ClientNeeds, LocalPort, PrivateFolders, ProxyAccess, SandboxChoice, SandboxFacts, SandboxLimits,
-    SandboxNetwork, SandboxPolicy,
+    ClientNeeds, LocalPort, PolicyMount, PrivateFolders, ProxyAccess, SandboxChoice, SandboxFacts,
+    SandboxLimits, SandboxNetwork, SandboxPolicy,
 };
 pub use probe::{SandboxLevel, probe};
 

@@ -48,7 +48,7 @@ impl NpmCache {
             fs::create_dir_all(self.own.join(INSTALLED))?;
             os::symlink(&folder, self.own.join(INSTALLED).join(name(&folder)))?;
         }
-        if entries(&users.join(INDEX)) > most {
+        if most == 0 || entries(&users.join(INDEX)) > most {
             for part in [INDEX, CONTENT].map(Path::new).into_iter().filter(|part| users.join(part).is_dir()) {
                 os::symlink(users.join(part), own.join(part))?;
             }

@@ -27,6 +27,9 @@ pub struct SandboxPolicy {
     pub sealed: Vec<PathBuf>,
     /// Files of a writable folder that are shown empty and can't be changed.
     pub masked: Vec<PathBuf>,
+    /// Folders that are shown elsewhere, in this order and after everything else. Bubblewrap alone can do that.
+    #[serde(default)]
+    pub mounts: Vec<PolicyMount>,
     pub network: SandboxNetwork,
     pub limits: SandboxLimits,
     /// Whether the program may build a sandbox of its own, for which it needs user namespaces and mounts.
@@ -37,6 +40,18 @@ pub struct SandboxPolicy {
     /// Made in the home before each start.
     #[serde(skip)]
     pub npm_cache: Option<NpmCache>,
+}
+
+/// One folder at another place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PolicyMount {
+    Show {
+        from: PathBuf,
+        to: PathBuf,
+        writable: bool,
+    },
+    /// An empty folder, whose content goes with the process.
+    Empty(PathBuf),
 }
 
 /// Whom the process can talk to.
@@ -115,6 +130,8 @@ pub struct SandboxChoice {
     pub write: Vec<PathBuf>,
     /// Hosts that agents may reach besides those of their model.
     pub hosts: Vec<String>,
+    /// Hosts that the setup command may reach besides public registries of packages.
+    pub setup_hosts: Vec<String>,
     pub limits: SandboxLimits,
 }
 
@@ -136,6 +153,17 @@ impl SandboxPolicy {
     pub fn for_command(facts: SandboxFacts<'_>, tree: &Path) -> Self {
         let mut policy = Self::with_nothing(facts, tree);
         policy.writable.push(tree.to_path_buf());
+        policy
+    }
+
+    /// A setup changes its copy, and where it is to reach registries no tool is told that there is no network.
+    pub fn for_setup(facts: SandboxFacts<'_>, tree: &Path, online: bool) -> Self {
+        let mut policy = Self::for_command(facts, tree);
+        if online {
+            policy.env.retain(|(name, _)| !toolchains::is_offline(name));
+            // A cache of links to the user's could not take in what is fetched.
+            policy.npm_cache = None;
+        }
         policy
     }
 
@@ -188,6 +216,7 @@ impl SandboxPolicy {
             readable,
             sealed: vec![facts.checkout.to_path_buf()],
             masked: Vec::new(),
+            mounts: Vec::new(),
             network: if facts.choice.full_network {
                 SandboxNetwork::Full
             } else {

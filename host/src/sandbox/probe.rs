@@ -112,6 +112,7 @@ fn works(me: &Path, level: &SandboxLevel) -> Result<(), String> {
         readable: Vec::new(),
         sealed: Vec::new(),
         masked: Vec::new(),
+        mounts: Vec::new(),
         network: SandboxNetwork::OwnLoopback,
         limits: SandboxLimits { open_files: Some(256), file_size: Some(1 << 20), ..SandboxLimits::default() },
         nested_sandboxes: false,

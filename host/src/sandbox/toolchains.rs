@@ -41,7 +41,7 @@ const fn folder(
 }
 
 const FOLDERS: [ToolFolder; 31] = [
-    folder("CARGO_HOME", ".cargo", &["bin", "registry", "git", "env"], true),
+    folder("CARGO_HOME", ".cargo", &["bin", "registry", "git"], true),
     folder("RUSTUP_HOME", ".rustup", &[""], true),
     folder(NPM_CACHE, ".npm", &[npm_cache::STORE, npm_cache::INSTALLED], false),
     folder("YARN_CACHE_FOLDER", ".cache/yarn", &[""], true),
@@ -93,6 +93,11 @@ const OFFLINE: [(&str, &str); 10] = [
     ("YARN_ENABLE_NETWORK", "0"),
 ];
 
+/// Whether a variable tells a tool that there is no network.
+pub(super) fn is_offline(name: &OsString) -> bool {
+    OFFLINE.iter().any(|(known, value)| name == known && *value != "false" && *known != "GOTOOLCHAIN")
+}
+
 /// What of the user's toolchains there is. `is_there` looks at the disk.
 pub(super) fn found(
     env: &[(OsString, OsString)],
@@ -128,7 +133,7 @@ pub(super) fn found(
         }
     }
     tools.readable.retain(|path| !opens_home(path));
-    for name in ["SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"] {
+    for name in ["SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "PIP_CERT", "REQUESTS_CA_BUNDLE"] {
         tools.readable.extend(value(name).map(PathBuf::from).filter(|path| is_plain(path) && is_there(path)));
     }
     let told = OFFLINE.iter().filter(|_| offline);

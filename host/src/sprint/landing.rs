@@ -125,13 +125,16 @@ fn refused(lead: &Run, candidates: &[Candidate], before: &[String]) -> BatchLand
         ..BatchLanding::default()
     };
     let outcome = lead.outcome.as_ref().map(|outcome| (outcome.status, outcome.reason));
-    let is_red = matches!(landing.tested, Some((Tested::Failed | Tested::TimedOut, _)));
+    let is_red = landing
+        .tested
+        .as_ref()
+        .is_some_and(|tests| matches!(tests.result, Tested::Failed | Tested::TimedOut));
     match outcome {
         Some((RunStatus::AwaitingMerge, Reason::Approved)) if is_red => {
             came.red = items(&|id| in_chain(id) || id == carrier.run_id);
         }
         Some((RunStatus::AwaitingMerge, Reason::Approved)) => came.alone.push(carrier.item.clone()),
-        Some((_, Reason::DirtyTree | Reason::TargetBusy | Reason::BaseMoved)) => {
+        Some((_, Reason::DirtyTree | Reason::TargetBusy | Reason::SigningFailed | Reason::BaseMoved)) => {
             return each_alone(candidates);
         }
         Some(_) | None => came.ends.push(item_end(carrier, end_of(&carrier.run_id, lead, 0))),

@@ -20,6 +20,9 @@ pub struct IndexEntry {
     /// When a parked run can be resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reopens_at: Option<String>,
+    /// When a person took the landing back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reverted_at: Option<String>,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]

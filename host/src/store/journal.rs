@@ -15,6 +15,8 @@
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 pub use super::frame::{JournalLine, LineFault, Read};
 pub use super::verify::{JournalDamage, Text};
@@ -29,6 +31,10 @@ use crate::platform::files::{self as os, OFlags};
 
 /// The longest line that is written, with its line break. Larger things are kept as artifacts and referred to.
 pub const LONGEST: usize = 256 * 1024;
+
+/// How long a lock is waited for whose holder is dead.
+const HELD_BY_THE_DEAD: Duration = Duration::from_secs(30);
+const NAP: Duration = Duration::from_millis(10);
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -260,14 +266,22 @@ impl Journal {
 
     fn hold(file: File, dir: Dir, path: PathBuf, run_id: &str) -> Result<Journal, Error> {
         let sidecar = sidecar(run_id);
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let text = files::read_capped(&dir.path().join(&sidecar), 1024).ok();
-                let holder = text.and_then(|text| Holder::parse(&String::from_utf8_lossy(&text)));
-                return Err(Error::Held { run_id: run_id.to_owned(), holder });
+        let asked = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) => {
+                    let text = files::read_capped(&dir.path().join(&sidecar), 1024).ok();
+                    let holder = text.and_then(|text| Holder::parse(&String::from_utf8_lossy(&text)));
+                    // A child that a killed holder had just forked shares its lock until it becomes another program.
+                    let is_dead = holder.as_ref().is_some_and(|holder| !holder.is_alive());
+                    if !is_dead || asked.elapsed() > HELD_BY_THE_DEAD {
+                        return Err(Error::Held { run_id: run_id.to_owned(), holder });
+                    }
+                    thread::sleep(NAP);
+                }
+                Err(TryLockError::Error(e)) => return Err(files::Error::io("lock", &path, e).into()),
             }
-            Err(TryLockError::Error(e)) => return Err(files::Error::io("lock", &path, e).into()),
         }
         files::replace(&dir, sidecar.as_ref(), Holder::me().text().as_bytes())?;
         Ok(Journal {

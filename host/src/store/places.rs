@@ -16,7 +16,9 @@ use crate::platform::process::acting_user;
 
 const NAME: &str = "archeflow";
 /// What git does not see. The last line is for what a kill leaves of a file that was being written.
-const IGNORED: &str =
+const IGNORED: &str = "/events/\n/artifacts/\n/runs/\n/memory/\n/costs/\n/progress.md\n/control-center.md\n/.gitignore\n/.*.tmp\n";
+/// What earlier versions wrote in its place; a file that people changed is theirs.
+const IGNORED_BEFORE: &str =
     "/events/\n/artifacts/\n/runs/\n/memory/\n/costs/\n/progress.md\n/.gitignore\n/.*.tmp\n";
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 const ANYONE: u32 = 0o002;
@@ -88,10 +90,15 @@ impl Places {
         for name in ["events", "artifacts", "runs"] {
             state.make(name, 0o700)?;
         }
+        let ignored = root.join(STATE).join(".gitignore");
         if state.kind(".gitignore")?.is_some() {
+            let before = files::read_capped(&ignored, 4096);
+            if before.is_ok_and(|before| before == IGNORED_BEFORE.as_bytes()) {
+                files::write_atomic(&ignored, IGNORED.as_bytes())?;
+            }
             return Ok(());
         }
-        match files::write_new(&root.join(STATE).join(".gitignore"), IGNORED.as_bytes()) {
+        match files::write_new(&ignored, IGNORED.as_bytes()) {
             Err(e) if e.io_kind() != Some(io::ErrorKind::AlreadyExists) => return Err(e),
             Ok(()) | Err(_) => {}
         }

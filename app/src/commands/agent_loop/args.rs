@@ -41,7 +41,7 @@ pub(crate) struct LoopStart {
     #[arg(long, value_name = "NAME")]
     pub(crate) project: Option<String>,
     /// Agent for Planner, Actor and Judge, as listed below [default: an installed client]
-    #[arg(long, value_name = "SPEC")]
+    #[arg(long, value_name = "SPEC", add = crate::args::complete::agents())]
     pub(crate) agent: Option<String>,
     /// Agent for one role, e.g. judge=cmd:other-agent; repeatable
     #[arg(long, value_name = "SEAT=SPEC")]
@@ -82,8 +82,8 @@ pub(crate) enum When {
 
 #[derive(Debug, Args)]
 pub(crate) struct LoopLook {
-    /// Loop id [default: the open loop, else the latest]
-    #[arg(value_name = "ID")]
+    /// Loop: id, beginning of it, words of its goal, last or @N [default: the open loop, else the latest]
+    #[arg(value_name = "LOOP", add = crate::args::complete::runs())]
     pub(crate) id: Option<String>,
     #[command(flatten)]
     pub(crate) place: CommonArgs,
@@ -125,8 +125,8 @@ pub(crate) struct LoopPlace {
 
 #[derive(Debug, Args, Clone)]
 pub(crate) struct Which {
-    /// Loop id [default: the open loop, else the latest]
-    #[arg(long = "run", value_name = "ID")]
+    /// Loop: id, beginning of it, words of its goal, last or @N [default: the open loop, else the latest]
+    #[arg(long = "run", value_name = "LOOP", add = crate::args::complete::runs())]
     pub(crate) id: Option<String>,
 }
 

@@ -8,15 +8,16 @@ mod start;
 
 use archeflow_core::event::Report;
 use archeflow_core::model::Word;
+use archeflow_core::rules::run_names::{self, Meaning, NamedRun, RunState};
 use archeflow_host::agent_loop::hear;
 use archeflow_host::agent_loop::open::{LoopRun, is_open, loops};
 use archeflow_host::drive::{DriveEnd, Driver};
 use archeflow_host::open::Project;
 
 use crate::args::{LoopCommand, LoopLook, LoopSession};
-use crate::commands::open_project;
 use crate::commands::session::stopped;
 use crate::commands::trust::only_from_outside;
+use crate::commands::{naming, open_project};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 
@@ -51,24 +52,50 @@ fn status(args: &LoopLook) -> Result<CommandOutput, Failure> {
 fn pick(project: &Project, id: Option<&str>) -> Result<LoopRun, Failure> {
     let mut known = loops(&project.places);
     let at = match id {
-        Some(id) => known.iter().position(|known| known.id == id),
-        None => known.iter().rposition(|known| is_open(&known.run)).or(known.len().checked_sub(1)),
+        Some(name) => named(name, &known)?,
+        None => {
+            let newest = known.len().checked_sub(1);
+            let open = known.iter().rposition(|known| is_open(&known.run));
+            open.or(newest).ok_or_else(|| {
+                Failure::usage(
+                    "there is no loop in this repository",
+                    "Begin one: archeflow loop start \"<goal>\" --agent <spec>",
+                )
+            })?
+        }
     };
-    match (at, id) {
-        (Some(at), _) => Ok(known.swap_remove(at)),
-        (None, Some(id)) => {
+    Ok(known.swap_remove(at))
+}
+
+/// The place of the loop that is named, by the rules for runs.
+fn named(name: &str, known: &[LoopRun]) -> Result<usize, Failure> {
+    let runs: Vec<NamedRun> = known
+        .iter()
+        .map(|known| NamedRun {
+            id: known.id.clone(),
+            task: known.run.request.as_ref().map(|request| request.task.clone()).unwrap_or_default(),
+            state: RunState::of(&known.run, false),
+            asks: false,
+        })
+        .collect();
+    match run_names::resolve(name, &runs) {
+        Meaning::One(at) => {
+            if runs[at].id != name {
+                naming::chosen(&runs[at]);
+            }
+            Ok(at)
+        }
+        Meaning::Several(found) => Err(naming::several("loop", &format!("'{name}' fits"), &runs, &found)),
+        Meaning::None(near) => {
             let names: Vec<&str> = known.iter().map(|known| known.id.as_str()).collect();
-            let hint = if names.is_empty() {
+            let all = if names.is_empty() {
                 "There is none here.".to_owned()
             } else {
                 format!("There is: {}", names.join(", "))
             };
-            Err(Failure::usage(format!("there is no loop '{id}' here"), hint))
+            let hint = naming::did_you_mean(&runs, &near).unwrap_or(all);
+            Err(Failure::usage(format!("there is no loop '{name}' here"), hint))
         }
-        (None, None) => Err(Failure::usage(
-            "there is no loop in this repository",
-            "Begin one: archeflow loop start \"<goal>\" --agent <spec>",
-        )),
     }
 }
 

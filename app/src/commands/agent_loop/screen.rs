@@ -228,6 +228,11 @@ fn about_file(root: &Path, state: &Path, run: &Run) -> Option<String> {
         return None;
     }
     let seen = CycleFile::new(root, state).look();
+    if agent_loop.blocks > 0 && seen.as_ref().is_ok_and(|seen| seen.text.trim().is_empty()) {
+        return Some(
+            "the file is gone; it is written again, from the journal, with the next block".to_owned(),
+        );
+    }
     match seen.and_then(|seen| continues(&seen, &agent_loop.seal).map(|()| seen)) {
         Err(error) => Some(error.to_string()),
         Ok(seen) if seen.past.fresh.trim().is_empty() => None,

@@ -23,8 +23,8 @@ struct Column {
 pub(super) fn run(args: &ReplayCompare) -> Result<CommandOutput, Failure> {
     let mut columns = Vec::new();
     for id in &args.ids {
-        let log = entries(&args.place, id)?;
-        columns.push(Column { id: id.clone(), side: compare::side(&log), decisions: timeline::of(&log) });
+        let (id, log) = entries(&args.place, Some(id))?;
+        columns.push(Column { id, side: compare::side(&log), decisions: timeline::of(&log) });
     }
     if args.place.json {
         let runs: Vec<Value> = columns.iter().map(column_json).collect();

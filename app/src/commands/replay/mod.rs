@@ -8,11 +8,12 @@ use std::io::IsTerminal;
 
 use archeflow_core::event::{Entry, Share};
 use archeflow_core::model::Outcome;
+use archeflow_core::rules::run_names::RunUse;
 use archeflow_host::{log, open};
 use serde_json::{Value, json};
 
 use crate::args::{CommonArgs, ReplayCommand};
-use crate::commands::{list, open_project};
+use crate::commands::{list, naming, open_project};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::Paint;
@@ -25,12 +26,14 @@ pub(crate) fn run(what: &ReplayCommand) -> Result<CommandOutput, Failure> {
     }
 }
 
-/// The lines of a run that has begun.
-fn entries(place: &CommonArgs, id: &str) -> Result<Vec<Entry>, Failure> {
-    let entries = log::entries(&list::text(&open_project(place, None, false)?, id)?)?;
+/// The id and the lines of a run that has begun: the one that is named, or the newest.
+fn entries(place: &CommonArgs, name: Option<&str>) -> Result<(String, Vec<Entry>), Failure> {
+    let project = open_project(place, None, false)?;
+    let id = naming::run_id(&project, name, RunUse::Show)?;
+    let entries = log::entries(&list::text(&project, &id)?)?;
     match entries.is_empty() {
-        true => Err(open::Error::NeverBegan { id: id.to_owned() }.into()),
-        false => Ok(entries),
+        true => Err(open::Error::NeverBegan { id }.into()),
+        false => Ok((id, entries)),
     }
 }
 

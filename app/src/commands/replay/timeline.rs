@@ -19,13 +19,13 @@ use crate::render::text::{Paint, pad, safe_line};
 use super::{ended, entries, paint, two_places};
 
 pub(super) fn run(args: &ReplayTimeline) -> Result<CommandOutput, Failure> {
-    let log = entries(&args.place, &args.id)?;
+    let (id, log) = entries(&args.place, args.id.as_deref())?;
     let decisions = timeline::of(&log);
     if args.place.json {
         let all: Vec<serde_json::Value> = decisions.iter().map(shown).collect();
-        return Ok(CommandOutput::json(json!({ "run_id": args.id, "decisions": all })));
+        return Ok(CommandOutput::json(json!({ "run_id": id, "decisions": all })));
     }
-    Ok(CommandOutput::text(drawn(&args.id, &log, &decisions)))
+    Ok(CommandOutput::text(drawn(&id, &log, &decisions)))
 }
 
 fn shown(decision: &ExplainedDecision) -> serde_json::Value {
@@ -33,6 +33,7 @@ fn shown(decision: &ExplainedDecision) -> serde_json::Value {
         "seq": decision.seq, "ts": clock::written(decision.at), "cycle": decision.cycle,
         "phase": decision.phase.name(), "rule": decision.rule, "archetype": decision.who,
         "confidence": decision.confidence, "input": decision.input, "decision": decision.decision,
+        "alternatives": decision.alternatives, "rationale": decision.rationale,
     })
 }
 
@@ -99,5 +100,9 @@ fn line(paint: Paint, decision: &ExplainedDecision, lines: &mut Vec<String>) {
     ));
     if !decision.input.is_empty() {
         lines.push(format!("{}{}", " ".repeat(INDENT), paint.dim(&safe_line(&decision.input))));
+    }
+    if !decision.alternatives.is_empty() {
+        let text = format!("instead of: {}", safe_line(&decision.alternatives.join("; ")));
+        lines.push(format!("{}{}", " ".repeat(INDENT), paint.dim(&text)));
     }
 }

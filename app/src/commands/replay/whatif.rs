@@ -26,16 +26,16 @@ pub(super) fn run(args: &ReplayWhatif) -> Result<CommandOutput, Failure> {
     let given = weights_given(&args.weight)?;
     let threshold = threshold_given(args.threshold.as_deref())?;
     let pairs = pairs(args)?;
-    let log = entries(&args.place, &args.id)?;
+    let (id, log) = entries(&args.place, args.id.as_deref())?;
     let wants_weights = !given.is_empty() || args.threshold.is_some() || pairs.is_empty();
     let weighed = match wants_weights {
-        true => Some(weights::weigh(&log, &given, threshold).map_err(|why| trouble(&args.id, why))?),
+        true => Some(weights::weigh(&log, &given, threshold).map_err(|why| trouble(&id, why))?),
         false => None,
     };
-    let policy = Policy::refolded(&args.id, &log, &pairs)?;
+    let policy = Policy::refolded(&id, &log, &pairs)?;
     if args.place.json {
         let policy = (!pairs.is_empty()).then(|| policy.json());
-        return Ok(CommandOutput::json(object(&args.id, weighed.as_ref(), policy)));
+        return Ok(CommandOutput::json(object(&id, weighed.as_ref(), policy)));
     }
     let mut out = String::new();
     if let Some(weighed) = &weighed {

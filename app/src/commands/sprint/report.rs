@@ -3,14 +3,13 @@
 use archeflow_core::sprint::budget::{self, SprintBudget};
 use archeflow_host::clock;
 use archeflow_host::sprint::page::{self, PageFacts};
-use archeflow_host::store::files;
 use serde_json::{Value, json};
 
 use super::{place, projects, watch};
 use crate::args::SprintReport;
 use crate::commands::process_env;
 use crate::failure::Failure;
-use crate::output::CommandOutput;
+use crate::output::{CommandOutput, to_file};
 use crate::render::text::{safe, safe_json, safe_line};
 
 pub(super) fn run(args: &SprintReport) -> Result<CommandOutput, Failure> {
@@ -28,7 +27,7 @@ pub(super) fn run(args: &SprintReport) -> Result<CommandOutput, Failure> {
     match &args.output {
         Some(path) => {
             let path = process_env()?.cwd.join(path);
-            files::write_atomic(&path, text.as_bytes())?;
+            to_file(&path, text.as_bytes(), "archeflow sprint report")?;
             tell!("Report: {}", safe_line(&path.display().to_string()));
             Ok(CommandOutput::done())
         }

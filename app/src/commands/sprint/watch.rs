@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use archeflow_core::projections::board::{BoardRow, RunProgress, SprintBoard, SprintFacts};
 use archeflow_core::projections::view::seconds;
+use archeflow_core::rules::run_names::{self, Meaning};
 use archeflow_host::sprint::queue::QueueFolder;
 use archeflow_host::sprint::reading::{self, SprintReader};
 use archeflow_host::sprint::runs::Runs;
@@ -16,7 +17,7 @@ use serde_json::json;
 
 use super::{place, projects};
 use crate::args::SprintLook;
-use crate::commands;
+use crate::commands::{self, naming};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::{Paint, cut, pad, pad_after, safe_line, stdout_width};
@@ -46,17 +47,31 @@ pub(crate) fn open(place: &QueueFolder, id: Option<&str>) -> Result<SprintReader
         )
     };
     let id = match id {
-        Some(id) if reading::sprint_ids(place).iter().any(|known| known == id) => id.to_owned(),
-        Some(id) => {
-            let known = reading::sprint_ids(place).join(", ");
-            return Err(Failure::usage(
-                format!("there is no sprint '{}' here", safe_line(id)),
-                format!("Known: {}", safe_line(&known)),
-            ));
-        }
+        Some(name) => named(place, name)?,
         None => reading::newest(place).ok_or_else(none)?,
     };
     Ok(SprintReader::open(place, &id)?)
+}
+
+/// The id of the sprint that is named, by the rules for runs.
+fn named(place: &QueueFolder, name: &str) -> Result<String, Failure> {
+    let ids = reading::sprint_ids(place);
+    let sprints = naming::bare(&ids);
+    match run_names::resolve(name, &sprints) {
+        Meaning::One(at) if sprints[at].id == name => Ok(name.to_owned()),
+        Meaning::One(at) => {
+            tell!("Sprint: {}", safe_line(&sprints[at].id));
+            Ok(sprints[at].id.clone())
+        }
+        Meaning::Several(found) => {
+            Err(naming::several("sprint", &format!("'{name}' fits"), &sprints, &found))
+        }
+        Meaning::None(near) => {
+            let all = || format!("Known: {}", safe_line(&ids.join(", ")));
+            let hint = naming::did_you_mean(&sprints, &near).unwrap_or_else(all);
+            Err(Failure::usage(format!("there is no sprint '{}' here", safe_line(name)), hint))
+        }
+    }
 }
 
 pub(crate) fn watch(reading: SprintReader, projects: &Path, json: bool) -> Result<CommandOutput, Failure> {

@@ -131,10 +131,11 @@ fn answer(view: &mut View) {
 /// Answers with a meaning of their own; all others are passed to the agents as they are.
 fn choices(kind: QuestionKind, archetype: &str) -> &'static [&'static str] {
     match kind {
-        QuestionKind::Merge | QuestionKind::DryRun => &["yes", "no"],
+        QuestionKind::Merge | QuestionKind::DryRun | QuestionKind::RedBase => &["yes", "no"],
         QuestionKind::LowConfidence => &["proceed"],
         QuestionKind::Shadow if archetype.is_empty() => &["go on", "stop"],
         QuestionKind::Shadow => &["accept", "stop"],
+        QuestionKind::Rejection => &["land", "fix", "stop"],
         QuestionKind::PlanApproval | QuestionKind::StepApproval => &["approve", "stop"],
         QuestionKind::LoopPaused => &["stop"],
         QuestionKind::LoopEdited => &["again", "stop"],

@@ -344,8 +344,7 @@ impl Shelf {
         };
         match change::diff_text(&self.repo, &base, &commit, diff::BYTES) {
             Ok(read) => {
-                let text = String::from_utf8_lossy(&read.bytes);
-                Page::diff(&Diff::read(&text, read.truncated_at, format!("git diff {from}...{to}")))
+                Page::diff(&Diff::read(&read.text(), read.truncated_at, format!("git diff {from}...{to}")))
             }
             Err(error) => Page::diff(&Diff::missing(format!("The commits are not there: {error}"))),
         }

@@ -18,22 +18,42 @@ pub struct ExplainedDecision {
     pub confidence: Option<Share>,
     pub input: String,
     pub decision: String,
+    /// What else could have been decided, and why it was not; empty where nothing else is recorded (CL-31).
+    pub alternatives: Vec<String>,
+    pub rationale: String,
 }
 
 /// The decision a line holds, if it holds one. A step of the budget and the boundary of a cycle are text by the
-/// `decision.point` that is written with them, and a change of phase is a heading.
+/// `decision.point` that is written with them, a change of phase is a heading, and alternatives belong to the decision
+/// they follow.
 pub fn of(entry: &Entry, cycle: u32) -> Option<ExplainedDecision> {
     let Event::Decision(decision) = &entry.event else { return None };
     let told_elsewhere = matches!(
         decision,
-        Decision::PhaseTransition(_) | Decision::CycleBoundary(_) | Decision::BudgetStep(_)
+        Decision::PhaseTransition(_)
+            | Decision::CycleBoundary(_)
+            | Decision::BudgetStep(_)
+            | Decision::DecisionRecord(_)
     );
     if told_elsewhere {
         return None;
     }
     let DecisionText { rule, who, confidence, input, decision } = decided(decision);
     let (seq, at, phase) = (entry.seq, entry.at, entry.phase);
-    Some(ExplainedDecision { seq, at, cycle, phase, rule, who, confidence, input, decision })
+    let (alternatives, rationale) = (Vec::new(), String::new());
+    Some(ExplainedDecision {
+        seq,
+        at,
+        cycle,
+        phase,
+        rule,
+        who,
+        confidence,
+        input,
+        decision,
+        alternatives,
+        rationale,
+    })
 }
 
 /// Any event in words.
@@ -71,6 +91,9 @@ fn decided(decision: &Decision) -> DecisionText {
         Decision::DecisionPoint(point) => {
             let text = text(&point.rule, &point.archetype, point.input.clone(), point.decision.clone());
             DecisionText { confidence: Some(point.confidence), ..text }
+        }
+        Decision::DecisionRecord(record) => {
+            text(&record.rule, &record.archetype, record.rationale.clone(), record.chosen.clone())
         }
         Decision::PhaseTransition(transition) => text(
             "",
@@ -168,7 +191,7 @@ fn turn_rule(heard: Option<TurnEvent>) -> &'static str {
     match heard {
         None | Some(TurnEvent::Unclear) => "PJ-22",
         Some(TurnEvent::Goal) => "PJ-01",
-        Some(TurnEvent::Questions | TurnEvent::Answer) => "PJ-02",
+        Some(TurnEvent::Questions | TurnEvent::Answer | TurnEvent::NeedsPerson) => "PJ-02",
         Some(TurnEvent::Plan) => "PJ-04",
         Some(TurnEvent::GatedPlan) => "MX-06",
         Some(TurnEvent::Success) => "PJ-05",
@@ -195,10 +218,12 @@ pub fn ordered(order: &Order) -> String {
             start.attempt
         ),
         Order::MergeStart(_) => "build the merge".to_owned(),
+        Order::PreflightStart(_) => "try the setup and test commands on the base commit".to_owned(),
         Order::TestsStart(start) if start.post_merge => format!("test after landing: {}", start.command),
         Order::TestsStart(start) => format!("test exactly that tree: {}", start.command),
         Order::HookStart(start) => format!("run the {} hook", start.point.name()),
         Order::MergeIntent(intent) => format!("land on {}", branch(&intent.target)),
+        Order::RevertStart(start) => format!("build the revert on {}", branch(&start.target)),
         Order::RevertIntent(intent) => format!("take the merge on {} back", branch(&intent.target)),
         Order::QuestionAsked(asked) => {
             let about = match asked.kind {
@@ -206,7 +231,9 @@ pub fn ordered(order: &Order) -> String {
                 QuestionKind::LowConfidence => "whether the task is understood",
                 QuestionKind::Merge => "whether to land it",
                 QuestionKind::DryRun => "whether to continue after the plan",
+                QuestionKind::RedBase => "whether to start although tests fail",
                 QuestionKind::Shadow => "what becomes of a shadow",
+                QuestionKind::Rejection => "what becomes of a rejection without evidence",
                 QuestionKind::GoalQuestions => "what the loop needs to know",
                 QuestionKind::PlanApproval => "whether to act on the plan",
                 QuestionKind::StepApproval => "whether to land what passed",

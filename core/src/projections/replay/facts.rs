@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use crate::event::{
     AgentComplete, AgentFailed, AgentStart, AgentTimeout, Entry, Event, Failure, HookStart, MergeStart,
-    Order, QuestionAsked, Report, Tested, TestsDone, TestsStart,
+    Order, PreflightStart, QuestionAsked, Report, Tested, TestsDone, TestsStart,
 };
 use crate::feedback;
 use crate::model::{Destination, Purpose, Role, Seq};
@@ -70,6 +70,11 @@ impl Asked {
                     told.differs_in(theirs, one.role)
                 })
             }),
+            Order::PreflightStart(one) => other.order.body::<PreflightStart>().map(|two| {
+                let same = (&one.commit, &one.setup_command, &one.test_command)
+                    == (&two.commit, &two.setup_command, &two.test_command);
+                (!same).then_some("other commands would have been tried on the base commit")
+            }),
             Order::TestsStart(one) => other.order.body::<TestsStart>().map(|two| {
                 let same = (&one.commit, &one.tree, &one.command, one.post_merge)
                     == (&two.commit, &two.tree, &two.command, two.post_merge);
@@ -94,6 +99,7 @@ impl Asked {
             | Order::BatteryStart(_)
             | Order::LoopArchive(_)
             | Order::MergeIntent(_)
+            | Order::RevertStart(_)
             | Order::RevertIntent(_) => (self.order == other.order).then_some(None),
         };
         differs.unwrap_or(Some("it would have been another step"))

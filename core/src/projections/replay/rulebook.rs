@@ -30,7 +30,7 @@ const fn rule(number: &'static str, page: &'static str, topic: &'static str, say
 }
 
 /// In the order of a run.
-pub const RULES: [Rule; 50] = [
+pub const RULES: [Rule; 52] = [
     rule(
         "AF-020",
         "selection",
@@ -133,6 +133,18 @@ pub const RULES: [Rule; 50] = [
         "evidence",
         "evidence",
         "A finding above INFO needs evidence: an existing line, command output, or a quotation. Without evidence it counts as INFO.",
+    ),
+    rule(
+        "J-04",
+        "evidence",
+        "rejections",
+        "A reviewer that rejects a change with nothing that counts is asked for evidence once; if it insists, a person decides.",
+    ),
+    rule(
+        "U-10",
+        "preflight",
+        "tests that failed before",
+        "Failing tests that failed on the base commit, too, do not keep a change from landing if that was accepted; they are compared by name.",
     ),
     rule(
         "AF-138",

@@ -1,6 +1,6 @@
 //! Every decision of a run in order (AF-180).
 
-use crate::event::{Decision, Entry, Event};
+use crate::event::{Decision, DecisionRecord, Entry, Event};
 
 use super::decision::{self, ExplainedDecision};
 
@@ -10,6 +10,16 @@ pub fn of(log: &[Entry]) -> Vec<ExplainedDecision> {
     for entry in log {
         if let Event::Decision(Decision::PhaseTransition(transition)) = &entry.event {
             cycle = transition.cycle;
+        }
+        if let Some(record) = entry.event.body::<DecisionRecord>() {
+            let point = decisions
+                .iter_mut()
+                .rev()
+                .find(|point: &&mut ExplainedDecision| entry.parent.contains(&point.seq));
+            if let Some(point) = point {
+                point.alternatives.clone_from(&record.alternatives);
+                point.rationale.clone_from(&record.rationale);
+            }
         }
         decisions.extend(decision::of(entry, cycle));
     }

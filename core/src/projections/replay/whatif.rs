@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::decide::decide;
 use crate::event::{
-    Conclusion, CycleBoundary, Decision, DecisionPoint, Entry, Event, Order, PolicyCheckpoint, QuestionAsked,
-    Report, RunStart, WiggumBreak,
+    Conclusion, CycleBoundary, Decision, DecisionPoint, DecisionRecord, Entry, Event, Order,
+    PolicyCheckpoint, QuestionAsked, Report, RunStart, WiggumBreak,
 };
 use crate::model::{Outcome, Phase, Seq};
 use crate::run::Run;
@@ -430,6 +430,9 @@ fn decides_the_same(was: &Event, would: &Event) -> bool {
     let same = match was {
         Decision::DecisionPoint(was) => would.body::<DecisionPoint>().map(|would| {
             (&was.archetype, &was.rule, &was.decision) == (&would.archetype, &would.rule, &would.decision)
+        }),
+        Decision::DecisionRecord(was) => would.body::<DecisionRecord>().map(|would| {
+            (&was.archetype, &was.rule, &was.chosen) == (&would.archetype, &would.rule, &would.chosen)
         }),
         Decision::CycleBoundary(was) => would
             .body::<CycleBoundary>()

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::event::{Built, Decision, Entry, Event, Order, Report, Verb};
 use crate::model::{Phase, Seq, Speaker, TurnEvent, counted};
-use crate::projections::view::{capital, seconds};
+use crate::projections::view::{capital, open_counts, seconds};
 use crate::text::one_line;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,6 +161,9 @@ fn label(event: &Event) -> String {
             format!("cycle {}: {} → {}", to.cycle, to.from, to.to.name())
         }
         Event::Decision(Decision::DecisionPoint(point)) => format!("{} {}", point.rule, point.decision),
+        Event::Decision(Decision::DecisionRecord(record)) => {
+            format!("{}: {}, not {}", record.what, record.chosen, record.alternatives.join(" or "))
+        }
         Event::Decision(Decision::WorkflowEscalated(up)) => {
             format!("{} becomes {}", up.from.name(), up.to.name())
         }
@@ -180,10 +183,7 @@ fn label(event: &Event) -> String {
         }
         Event::Decision(Decision::FixApplied(fix)) => fix.finding.clone(),
         Event::Decision(Decision::CycleBoundary(end)) => {
-            format!(
-                "cycle {}: {} CRITICAL, {} WARNING, {} INFO",
-                end.cycle, end.critical, end.warning, end.info
-            )
+            format!("cycle {}: {}", end.cycle, open_counts(end))
         }
         Event::Decision(Decision::ShadowDetected(seen)) => {
             format!("{}: {} ({})", capital(&seen.archetype), seen.shadow, seen.action.name())
@@ -196,7 +196,10 @@ fn label(event: &Event) -> String {
         }
         Event::Decision(Decision::WiggumBreak(broke)) => broke.detail.clone(),
         Event::Decision(Decision::RunComplete(end)) => {
-            format!("{} ({})", end.status.name(), end.reason.name())
+            let fixes =
+                if end.fixes_total == 1 { "1 fix".to_owned() } else { format!("{} fixes", end.fixes_total) };
+            let agents = counted(end.agents_total, "agent");
+            format!("{} ({}) [{agents}, {fixes}]", end.status.name(), end.reason.name())
         }
         Event::Order(Order::AgentStart(start)) => {
             format!("{} {}, {}", capital(&start.archetype), start.purpose.name(), start.model.name())
@@ -222,8 +225,14 @@ fn label(event: &Event) -> String {
             Built::Conflict { paths } => format!("conflict in {}", paths.join(", ")),
             Built::Nothing => "nothing to merge".to_owned(),
             Built::BaseGone { .. } => "the base is gone".to_owned(),
+            Built::NotSigned { what } => format!("not signed: {what}"),
             Built::Fault { what } => what.clone(),
         },
+        Event::Order(Order::PreflightStart(start)) => {
+            let commands = [&start.setup_command, &start.test_command];
+            commands.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(", ")
+        }
+        Event::Report(Report::PreflightDone(done)) => crate::projections::view::preflight::outcome(done),
         Event::Order(Order::TestsStart(tests)) => tests.command.clone(),
         Event::Report(Report::TestsDone(done)) => {
             format!("{:?} in {}", done.result, seconds(done.duration_ms)).to_lowercase()
@@ -237,6 +246,17 @@ fn label(event: &Event) -> String {
             format!("{} is at {}", merged.base, short(&merged.commit))
         }
         Event::Report(Report::MergeRefused(refused)) => refused.detail.clone(),
+        Event::Report(Report::RevertRequested(_)) => "a person asks to revert it".to_owned(),
+        Event::Order(Order::RevertStart(start)) => {
+            format!("revert {}, try {}", short(&start.landed), start.attempt)
+        }
+        Event::Report(Report::RevertBuilt(built)) => match &built.built {
+            Built::Candidate { commit, .. } => format!("candidate {}", short(commit)),
+            Built::Conflict { paths } => format!("conflict in {}", paths.join(", ")),
+            Built::Nothing => "nothing to revert".to_owned(),
+            Built::BaseGone { .. } => "the landing is not in the branch".to_owned(),
+            Built::NotSigned { what } | Built::Fault { what } => what.clone(),
+        },
         Event::Order(Order::RevertIntent(revert)) => format!("take back {}", short(&revert.landed)),
         Event::Report(Report::RunReverted(reverted)) => format!("taken back by {}", short(&reverted.commit)),
         Event::Report(Report::RevertRefused(refused)) => refused.detail.clone(),
@@ -292,7 +312,7 @@ mod tests {
     /// BX-09: every event once, frame and orphans below the root, several causes all named.
     #[test]
     fn bx_09_every_event_is_in_the_tree_once() {
-        let plain = || crate::event::RevertRefused { start_seq: 0, detail: "x".to_owned() };
+        let plain = || crate::event::RevertRefused { start_seq: 0, why: None, detail: "x".to_owned() };
         let log = [
             entry(1, &[], MergeRequested::default()),
             entry(2, &[1], plain()),
@@ -329,7 +349,7 @@ mod tests {
     /// A log that is one chain of causes costs no more than its length, and no stack.
     #[test]
     fn bx_09_a_long_chain_is_walked() {
-        let plain = || crate::event::RevertRefused { start_seq: 0, detail: String::new() };
+        let plain = || crate::event::RevertRefused { start_seq: 0, why: None, detail: String::new() };
         let log: Vec<Entry> = (1..=20_000)
             .map(|seq| entry(seq, &if seq == 1 { Vec::new() } else { vec![seq - 1] }, plain()))
             .collect();

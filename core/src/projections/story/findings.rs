@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::event::{CycleBoundary, Tracked, Trend};
-use crate::model::{Destination, Severity};
+use crate::model::{Destination, Remark, Severity};
 use crate::run::Run;
 
 /// How a finding stood at the end of a cycle.
@@ -63,6 +63,8 @@ pub struct Life {
     pub severity: Severity,
     pub source: Vec<String>,
     pub description: String,
+    /// What other reviewers wrote about it.
+    pub also: Vec<Remark>,
     pub fix: String,
     pub routes_to: Destination,
     /// The earlier run that had resolved it (AF-121).
@@ -147,6 +149,7 @@ fn born(found: &Tracked, cycles: usize) -> Life {
         severity: found.severity,
         source: Vec::new(),
         description: String::new(),
+        also: Vec::new(),
         fix: String::new(),
         routes_to: found.routes_to,
         regression_of: None,
@@ -162,6 +165,7 @@ fn renew(life: &mut Life, found: &Tracked) {
     life.severity = found.severity;
     life.source.clone_from(&found.source);
     life.description.clone_from(&found.description);
+    life.also.clone_from(&found.also);
     life.fix.clone_from(&found.fix);
     life.routes_to = found.routes_to;
     life.regression_of.clone_from(&found.regression_of);
@@ -200,6 +204,8 @@ mod tests {
             routes_to: Destination::Maker,
             cycles_open: 1,
             regression_of: None,
+            anchor: String::new(),
+            also: Vec::new(),
         }
     }
 

@@ -10,8 +10,8 @@ pub mod findings;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{
-    AgentComplete, AgentLine, AgentStart, CycleBoundary, Decision, DecisionPoint, Entry, Event,
-    EvidenceDowngrade, Imported, LandingLine, LoopHeard, NextAction, QuestionLine, Report, ReviewLine,
+    AgentComplete, AgentLine, AgentStart, CycleBoundary, Decision, DecisionPoint, DecisionRecord, Entry,
+    Event, EvidenceDowngrade, Imported, LandingLine, LoopHeard, NextAction, QuestionLine, Report, ReviewLine,
     ReviewVerdict, RunContinued, RunReentered, SessionStart, ShadowDetected, Share, Tokens, Topic, Tracked,
     Trend,
 };
@@ -197,6 +197,9 @@ pub struct StoryDecision {
     pub phase: Phase,
     pub why: Why,
     pub confidence: Option<Share>,
+    /// What else could have been decided, and why it was not (CL-31).
+    pub alternatives: Vec<String>,
+    pub rationale: String,
 }
 
 /// A shadow that was seen, and what was done about it.
@@ -300,7 +303,23 @@ impl Teller {
         let cycle = self.run.number();
         if let Some(why) = view::why(entry) {
             let confidence = entry.event.body::<DecisionPoint>().map(|point| point.confidence);
-            self.decisions.push(StoryDecision { seq: entry.seq, cycle, phase: entry.phase, why, confidence });
+            let (seq, phase, alternatives, rationale) = (entry.seq, entry.phase, Vec::new(), String::new());
+            self.decisions.push(StoryDecision {
+                seq,
+                cycle,
+                phase,
+                why,
+                confidence,
+                alternatives,
+                rationale,
+            });
+        }
+        if let Some(record) = entry.event.body::<DecisionRecord>() {
+            let point = self.decisions.iter_mut().rev().find(|point| entry.parent.contains(&point.seq));
+            if let Some(point) = point {
+                point.alternatives.clone_from(&record.alternatives);
+                point.rationale.clone_from(&record.rationale);
+            }
         }
     }
 
@@ -510,6 +529,9 @@ impl Teller {
             | LandingLine::HookDone(_)
             | LandingLine::MergeIntent(_)
             | LandingLine::MergeRefused(_)
+            | LandingLine::RevertRequested(_)
+            | LandingLine::RevertStart(_)
+            | LandingLine::RevertBuilt(_)
             | LandingLine::RevertIntent(_)
             | LandingLine::RevertRefused(_) => {}
         }

@@ -1,8 +1,10 @@
 //! What a face shows of a run (AF-122): plain text in pieces, so that every face says the same words.
 
+pub mod preflight;
+
 use crate::event::{
-    AgentStart, BudgetEffect, BudgetStep, Built, CostSource, Decision, Entry, Event, MergeBuilt, Order,
-    QuestionKind, Report, ShadowDetected, Tested, Tracked,
+    AgentStart, BudgetEffect, BudgetStep, Built, CostSource, CycleBoundary, Decision, Entry, Event,
+    MergeBuilt, Order, QuestionKind, Report, ShadowDetected, Tested, Tracked,
 };
 use crate::feedback;
 use crate::model::{
@@ -203,10 +205,8 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
         Event::Decision(Decision::CycleBoundary(boundary)) => {
             let (doing, tone) = run.rules().boundary(boundary.next_action)?;
             let counts = format!(
-                "{} CRITICAL, {} WARNING, {} INFO{}{}",
-                boundary.critical,
-                boundary.warning,
-                boundary.info,
+                "{}{}{}",
+                open_counts(boundary),
                 regressions(&boundary.open),
                 boundary.convergence.as_ref().map_or_else(String::new, |trend| format!(
                     "; {} {}",
@@ -227,8 +227,10 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
             }
             Built::Nothing => act("Building the merge...", "nothing to merge".to_owned(), Tone::Caution),
             Built::BaseGone { .. } => act("Building the merge...", "the base is gone".to_owned(), Tone::Bad),
+            Built::NotSigned { what } => act("Signing the merge...", one_line(what), Tone::Bad),
             Built::Fault { what } => act("Building the merge...", one_line(what), Tone::Bad),
         },
+        Event::Report(Report::PreflightDone(done)) => Some(preflight::line(done)),
         Event::Report(Report::TestsDone(done)) => {
             let took = seconds(done.duration_ms);
             match done.result {
@@ -253,6 +255,21 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
         Event::Report(Report::MergeRefused(refused)) => {
             act("Landing...", one_line(&refused.detail), Tone::Bad)
         }
+        Event::Report(Report::RevertBuilt(built)) => match &built.built {
+            Built::Candidate { commit, .. } => {
+                act("Building the revert...", format!("candidate {}", short(commit)), Tone::Plain)
+            }
+            Built::Conflict { paths } => {
+                act("Building the revert...", format!("conflict in {}", paths.join(", ")), Tone::Bad)
+            }
+            Built::Nothing => act("Building the revert...", "nothing to revert".to_owned(), Tone::Caution),
+            Built::BaseGone { .. } => {
+                act("Building the revert...", "the landing is not in the branch".to_owned(), Tone::Bad)
+            }
+            Built::NotSigned { what } | Built::Fault { what } => {
+                act("Building the revert...", one_line(what), Tone::Bad)
+            }
+        },
         Event::Report(Report::RunReverted(reverted)) => {
             act("Taking the merge back...", short(&reverted.commit).to_owned(), Tone::Bad)
         }
@@ -276,6 +293,7 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
         other @ (Event::Decision(
             Decision::PhaseTransition(_)
             | Decision::DecisionPoint(_)
+            | Decision::DecisionRecord(_)
             | Decision::ReviewVerdict(_)
             | Decision::FixApplied(_)
             | Decision::LoopTurn(_)
@@ -283,7 +301,8 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
             | Decision::RunComplete(_),
         )
         | Event::Order(
-            Order::AgentStart(_)
+            Order::PreflightStart(_)
+            | Order::AgentStart(_)
             | Order::LoopAppend(_)
             | Order::BatteryStart(_)
             | Order::LoopArchive(_)
@@ -291,6 +310,7 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
             | Order::TestsStart(_)
             | Order::HookStart(_)
             | Order::MergeIntent(_)
+            | Order::RevertStart(_)
             | Order::RevertIntent(_)
             | Order::QuestionAsked(_),
         )
@@ -305,6 +325,7 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
             | Report::RunContinued(_)
             | Report::RunDiscarded(_)
             | Report::MergeRequested(_)
+            | Report::RevertRequested(_)
             | Report::LoopAppended(_)
             | Report::LoopEdited(_)
             | Report::BatteryDone(_)
@@ -330,6 +351,13 @@ fn shadow(run: &Run, phase: Phase, seen: &ShadowDetected) -> ProgressLine {
 }
 
 /// What is done about a shadow, in a few words.
+/// How many findings are open of each severity. Findings that are one count once (M-09); those of INFO are not tracked.
+pub fn open_counts(boundary: &CycleBoundary) -> String {
+    let tally = |severity| boundary.open.iter().filter(|finding| finding.severity == severity).count();
+    let [critical, warning] = [Severity::Critical, Severity::Warning].map(tally);
+    format!("{critical} CRITICAL, {warning} WARNING, {} INFO", boundary.info)
+}
+
 pub(crate) fn follows(action: ShadowAction) -> &'static str {
     match action {
         ShadowAction::Note => "noted",
@@ -500,6 +528,7 @@ pub(crate) fn why_of(decision: &Decision) -> Option<Why> {
             why("AF-155", "program", broke.detail.clone(), format!("{kind} break ({})", broke.trigger.name()))
         }
         Decision::PhaseTransition(_)
+        | Decision::DecisionRecord(_)
         | Decision::WorkflowEscalated(_)
         | Decision::AgentSkipped(_)
         | Decision::ReviewVerdict(_)
@@ -532,12 +561,20 @@ pub(crate) fn plain_next_steps(run_id: &str, run: &Run, outcome: &Outcome) -> Ve
         || (format!("archeflow resume {run_id} --wait"), "resume as soon as the account is available again");
     let show = || (format!("archeflow show {run_id}"), "see the run in full");
     let has_work = run.work.is_some();
+    let trend = run.cycle().and_then(|cycle| cycle.boundary.as_ref()?.convergence.as_ref());
+    let gets_there = trend.is_some_and(crate::rules::convergence::gets_there);
+    let more = || {
+        (format!("archeflow continue {run_id} --one-more-cycle"), "one more cycle: the run was converging")
+    };
     match (outcome.status, outcome.reason) {
         (RunStatus::Merged | RunStatus::Reviewed, _) => vec![show()],
         (RunStatus::DryRun, _) => {
             vec![(format!("archeflow answer {run_id} yes"), "continue with Do"), show()]
         }
         (_, Reason::Discarded) => vec![show()],
+        (RunStatus::AwaitingAnswer, Reason::RedBase) => {
+            vec![(format!("archeflow answer {run_id} yes"), "start although the tests fail"), discard()]
+        }
         (RunStatus::AwaitingAnswer, _) => vec![answer(), discard()],
         (RunStatus::AwaitingMerge, _) => vec![look(), merge(), discard()],
         (RunStatus::Failed, _) => vec![resume(), show()],
@@ -549,6 +586,7 @@ pub(crate) fn plain_next_steps(run_id: &str, run: &Run, outcome: &Outcome) -> Ve
             steps.push(show());
             steps
         }
+        (RunStatus::Stopped, Reason::MaxCycles) if gets_there => vec![more(), look(), merge(), discard()],
         (RunStatus::Stopped, _) if has_work => {
             vec![look(), again(), merge(), discard()]
         }
@@ -559,10 +597,11 @@ pub(crate) fn plain_next_steps(run_id: &str, run: &Run, outcome: &Outcome) -> Ve
 /// Which word invites an answer.
 pub fn prompt(kind: QuestionKind) -> &'static str {
     match kind {
-        QuestionKind::Merge | QuestionKind::DryRun => "[y/N]",
+        QuestionKind::Merge | QuestionKind::DryRun | QuestionKind::RedBase => "[y/N]",
         QuestionKind::NeedsContext
         | QuestionKind::LowConfidence
         | QuestionKind::Shadow
+        | QuestionKind::Rejection
         | QuestionKind::GoalQuestions
         | QuestionKind::LoopPaused
         | QuestionKind::LoopEdited => "answer:",

@@ -38,7 +38,8 @@ impl<'a> Untold<'a> {
         let said = match role {
             Role::Explorer | Role::Creator | Role::Maker => AnswerBody::Prose,
             Role::Gatekeeper | Role::Reviewer => {
-                AnswerBody::Review(reviews::review(archetype, &page.lines, &[], &mut Problems::default()))
+                let context = reviews::ReviewContext::default();
+                AnswerBody::Review(reviews::review(archetype, &page.lines, context, &mut Problems::default()))
             }
         };
         Untold { role, page, said }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::GENERAL;
+use super::{GENERAL, USER};
 use crate::event::Past;
 use crate::model::named::named;
 use crate::model::{Boundaries, Lesson, LessonKind, Memory, Policy};
@@ -17,6 +17,8 @@ named! {
         Preference = "preference",
         /// So frequent that all archetypes get it.
         Frequent = "frequent",
+        /// A person wrote it, for this domain and this archetype.
+        Written = "written",
         /// Seen often enough, in this domain, for this archetype.
         Recurring = "recurring",
     }
@@ -63,7 +65,10 @@ fn fits(lesson: &Lesson, domain: &str, archetype: &str, memory: &Memory) -> Opti
     if lesson.frequency >= memory.always_threshold {
         return Some(LessonReason::Frequent);
     }
-    (lesson.frequency >= memory.inject_threshold && here && for_this_one).then_some(LessonReason::Recurring)
+    if lesson.frequency >= memory.inject_threshold && here && for_this_one {
+        return Some(LessonReason::Recurring);
+    }
+    (lesson.source == USER && here && for_this_one).then_some(LessonReason::Written)
 }
 
 /// The same for every agent that may be started. The past keeps the injected lessons, and which agent gets which.

@@ -13,6 +13,7 @@ use crate::settings::settings;
 pub(super) const ABOUT: About = About {
     title: "bureaucrat",
     archetype: "sage",
+    in_review: true,
     correction: "Keep only what somebody will stumble over in six months, inside the changed files. Give \
     every finding one specific action, drop what merely asks to consider or to document the obvious, and be quicker to read \
     than the diff. Then answer again with the whole review.",
@@ -44,7 +45,7 @@ pub(super) fn check(facts: &Facts<'_>, policy: &Bureaucrat) -> Vec<Sighting> {
     .collect()
 }
 
-fn words(facts: &Facts<'_>, review: &Review, changed: &Places<'_>, policy: &Bureaucrat) -> Option<Sighting> {
+fn words(facts: &Facts<'_>, review: &Review, changed: &Places, policy: &Bureaucrat) -> Option<Sighting> {
     let (ratio, change) = (policy.words?, facts.change?);
     let (lines, spent) = (lines(change), tied_words(facts, review, changed));
     let words = facts.answer.words.saturating_sub(spent);
@@ -68,7 +69,7 @@ fn lines(change: &Change) -> u32 {
 }
 
 /// The share of the words of findings with a fix that belongs to those in the change.
-fn tied_words(facts: &Facts<'_>, review: &Review, changed: &Places<'_>) -> u32 {
+fn tied_words(facts: &Facts<'_>, review: &Review, changed: &Places) -> u32 {
     let traits = &facts.answer.traits;
     let is_tied =
         |finding: &&Finding| !finding.file.is_empty() && !finding.fix.is_empty() && changed.touch(finding);
@@ -77,7 +78,7 @@ fn tied_words(facts: &Facts<'_>, review: &Review, changed: &Places<'_>) -> u32 {
     u32::try_from(share).unwrap_or(u32::MAX)
 }
 
-fn outside(review: &Review, changed: &Places<'_>, policy: &Bureaucrat) -> Option<Sighting> {
+fn outside(review: &Review, changed: &Places, policy: &Bureaucrat) -> Option<Sighting> {
     let limit = policy.outside?;
     let mut strays = super::strays(review, changed);
     strays.retain(|finding| finding.category != "testing" || !is_test_path(&finding.file));

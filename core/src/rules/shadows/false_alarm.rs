@@ -13,6 +13,7 @@ use crate::settings::settings;
 pub(super) const ABOUT: About = About {
     title: "false alarm",
     archetype: "trickster",
+    in_review: true,
     correction: "Delete every finding outside of the diff and every scenario that can't happen to a real \
     user. Rank what is left by likelihood times impact, keep the three to five worst, and give each the steps that \
     lead to it. Then answer again with the whole review.",
@@ -45,7 +46,7 @@ pub(super) fn check(facts: &Facts<'_>, policy: &FalseAlarm) -> Vec<Sighting> {
     .collect()
 }
 
-fn untouched(review: &Review, changed: &Places<'_>, policy: &FalseAlarm) -> Option<Sighting> {
+fn untouched(review: &Review, changed: &Places, policy: &FalseAlarm) -> Option<Sighting> {
     let limit = policy.untouched?;
     let strays = super::strays(review, changed);
     let (outside, first) = (number(strays.len()), strays.first()?);
@@ -60,7 +61,7 @@ fn untouched(review: &Review, changed: &Places<'_>, policy: &FalseAlarm) -> Opti
 fn findings(
     review: &Review,
     change: Option<&Change>,
-    changed: &Places<'_>,
+    changed: &Places,
     policy: &FalseAlarm,
 ) -> Option<Sighting> {
     let (limit, change) = (policy.findings?, change?);

@@ -52,6 +52,10 @@ macro_rules! shadows {
                 distinct_breaks: bool = false, "distinct_breaks", Switch, Inert, "And stop the run.";
                 consecutive_break: bool = true, "consecutive_break", Switch, Guarded,
                     "Stop the run after three detections of one shadow without a clean check in between.";
+                /// A run that a shadow ends names the cause that weighs more, where there is one. Not so in journals from
+                /// before it did.
+                #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+                weightier_cause: bool = true;
                 $($module: $type = $type::default();)*
             }
         }

@@ -40,6 +40,8 @@ pub struct About {
     pub title: &'static str,
     /// The archetype whose virtue it is, pushed too far.
     pub archetype: &'static str,
+    /// It shows in a review, which has a verdict of its own.
+    pub in_review: bool,
     /// What the agent is asked to do now.
     pub correction: &'static str,
 }
@@ -64,7 +66,8 @@ pub struct Facts<'a> {
     pub items: u32,
     pub task: &'a str,
     pub domain: Domain,
-    /// Reviews this archetype has completed in this run without ever approving, this one included; 0 once it approved.
+    /// Rejections of this archetype in a row, this review included, that have no finding with evidence. In journals from
+    /// before evidence counted: its reviews in this run without an approval; 0 once it approved.
     pub reviews_without_approval: u32,
 }
 
@@ -87,14 +90,19 @@ pub fn first(
 /// The correction prompt: the shadow by name, what was detected, and what to do now. A fresh agent has not answered yet and
 /// is given another's answer.
 pub fn correction(shadow: Shadow, sightings: &[Sighting], fresh: bool) -> String {
-    let About { title, correction, .. } = shadow.about();
+    let About { title, correction, in_review, .. } = shadow.about();
     let whose = if fresh { "The answer before yours showed" } else { "Your answer shows" };
     let mut text = format!("{whose} the shadow of your role: {title}. What was seen:\n\n");
     for sighting in sightings {
         text += &format!("- {}\n", sighting.detail);
     }
     text += if fresh { "\nWhat was asked for then holds for you from the start:\n\n" } else { "\n" };
-    text + correction + "\n"
+    text = text + correction + "\n";
+    if in_review {
+        text += "\nYour verdict is your own. This is about what a finding shows, not about approving: a rejection whose \
+                 findings have evidence is right, however often it is given.\n";
+    }
+    text
 }
 
 /// A trigger that fired.
@@ -116,7 +124,7 @@ fn review<'a>(facts: &Facts<'a>) -> Option<&'a Review> {
 }
 
 /// Findings above INFO in files that are not part of the change, and that cite none that is.
-fn strays<'a>(review: &'a Review, changed: &Places<'_>) -> Vec<&'a Finding> {
+fn strays<'a>(review: &'a Review, changed: &Places) -> Vec<&'a Finding> {
     let is_stray = |finding: &&Finding| {
         finding.severity > Severity::Info && !finding.file.is_empty() && !changed.touch(finding)
     };

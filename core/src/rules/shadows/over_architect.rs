@@ -12,6 +12,7 @@ use crate::settings::settings;
 pub(super) const ABOUT: About = About {
     title: "over-architect",
     archetype: "creator",
+    in_review: false,
     correction: "Plan for the present order of magnitude only. Remove every abstraction, package \
     and option that exists for a requirement nobody has stated, and every item that the task does not need. Then \
     answer again with the whole proposal.",

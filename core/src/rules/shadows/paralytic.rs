@@ -12,6 +12,7 @@ use crate::settings::settings;
 pub(super) const ABOUT: About = About {
     title: "paralytic",
     archetype: "skeptic",
+    in_review: true,
     correction: "Rank your challenges by what happens if you are right. Keep the three gravest, each \
     with an alternative the author could take up now, and delete the rest, above all what you have said before in other \
     words and what lies outside of the proposal. Then answer again with the whole review.",

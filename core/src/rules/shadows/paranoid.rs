@@ -1,21 +1,24 @@
 //! The Guardian's shadow (AF-133, CL-16): vigilance that blocks everything.
 //!
 //! **Immune:** a genuine CRITICAL, which is one that cites a line in a changed file, says what to do and shows
-//! evidence. It counts towards no ratio, however many there are; and a review with a
-//! genuine finding above INFO is not the third refusal in a row but the third time it is right. An approval blocks nothing, so
+//! evidence. It counts towards no ratio, however many there are; and a rejection with a finding above INFO that
+//! was verified is never one too many: evidence heals, an approval is never asked for. An approval blocks nothing, so
 //! missing fixes in it do not count. A finding that presupposes a compromised system is valid if it shows a run or
 //! quotes code.
 
 use super::{About, Facts, Places, count, review, sighting};
 use crate::model::{Finding, Review, Severity, Sighting, Verdict, counted};
+use crate::rules::evidence;
 use crate::settings::settings;
 
 /// What is known of it.
 pub(super) const ABOUT: About = About {
     title: "paranoid",
     archetype: "guardian",
+    in_review: true,
     correction: "Ask of every CRITICAL whether a senior engineer would block the change for it. If \
-    not, grade it lower or drop it. Give every finding above INFO a specific fix, and assume no attacker who already owns \
+    not, grade it lower or drop it. If so, keep it and prove it: cite the line, quote the code, or show the command and its \
+    output. Give every finding above INFO a specific fix, and assume no attacker who already owns \
     the system. Then answer again with the whole review.",
 };
 
@@ -25,9 +28,12 @@ settings! {
     pub struct Paranoid at "shadows.paranoid." in (run.shadows.paranoid) {
         criticals: Option<u32> = Some(3), "criticals", Limit(1, 1_000), GuardedAbove, "Guardian: at least N CRITICALs, and more than `ratio` for each WARNING.";
         ratio: u32 = 2, "ratio", Whole(1, 100), GuardedAbove, "Guardian: see `criticals`.";
-        no_approvals: Option<u32> = Some(3), "no_approvals", Limit(1, 1_000), GuardedAbove, "Guardian: at least N reviews in one run without an approval.";
+        no_approvals: Option<u32> = Some(3), "no_approvals", Limit(1, 1_000), GuardedAbove, "Guardian: at least N rejections in one run, in a row, without a verified finding.";
         fixes: Option<u32> = Some(50), "fixes", Limit(1, 100), GuardedBelow, "Guardian: fixes for less than N percent of the findings above INFO.";
         fixes_floor: u32 = 3, "fixes_floor", Whole(1, 1_000), GuardedAbove, "Guardian: least findings for this percentage.";
+        /// Refusals are counted by their evidence, not by their verdict. Not so in journals from before it was.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        by_evidence: bool = true;
         compromised: Option<u32> = Some(1), "compromised", Limit(1, 1_000), GuardedAbove, "Guardian: at least N findings that presuppose a compromised system.";
     }
 }
@@ -46,10 +52,10 @@ pub(super) fn check(facts: &Facts<'_>, policy: &Paranoid) -> Vec<Sighting> {
     .collect()
 }
 
-fn criticals(review: &Review, changed: &Places<'_>, policy: &Paranoid) -> Option<Sighting> {
+fn criticals(review: &Review, changed: &Places, policy: &Paranoid) -> Option<Sighting> {
     let limit = policy.criticals?;
     let is_claim =
-        |finding: &&Finding| finding.severity == Severity::Critical && !is_genuine(finding, changed);
+        |finding: &&Finding| finding.severity == Severity::Critical && !is_proven(finding, changed, policy);
     let criticals = count(&review.findings, is_claim);
     let warnings = count(&review.findings, |finding| finding.severity == Severity::Warning);
     let heavy = u64::from(criticals) > u64::from(policy.ratio) * u64::from(warnings);
@@ -64,17 +70,19 @@ fn criticals(review: &Review, changed: &Places<'_>, policy: &Paranoid) -> Option
     })
 }
 
-fn no_approvals(
-    facts: &Facts<'_>,
-    review: &Review,
-    changed: &Places<'_>,
-    policy: &Paranoid,
-) -> Option<Sighting> {
+fn no_approvals(facts: &Facts<'_>, review: &Review, changed: &Places, policy: &Paranoid) -> Option<Sighting> {
     let (limit, reviews) = (policy.no_approvals?, facts.reviews_without_approval);
-    let right = review
-        .findings
-        .iter()
-        .any(|finding| finding.severity > Severity::Info && is_genuine(finding, changed));
+    let above = |finding: &&Finding| finding.severity > Severity::Info;
+    let mut above = review.findings.iter().filter(above);
+    if policy.by_evidence {
+        let rejects = review.verdict != Some(Verdict::Approved);
+        return (rejects && reviews >= limit.max(1) && !above.any(evidence::is_verified)).then(|| {
+            let detail =
+                format!("{} in a row without a verified finding above INFO", counted(reviews, "rejection"));
+            sighting("no_approvals", reviews, limit, detail)
+        });
+    }
+    let right = above.any(|finding| is_genuine(finding, changed));
     (reviews >= limit.max(1) && !right).then(|| {
         let detail = format!("{} in this run and no approval among them", counted(reviews, "review"));
         sighting("no_approvals", reviews, limit, detail)
@@ -106,10 +114,19 @@ fn compromised(facts: &Facts<'_>, policy: &Paranoid) -> Option<Sighting> {
 }
 
 /// A place in the change that was not found wanting, a fix, and evidence.
-fn is_genuine(finding: &Finding, changed: &Places<'_>) -> bool {
+fn is_genuine(finding: &Finding, changed: &Places) -> bool {
+    is_shown(finding, changed) && !finding.fix.is_empty()
+}
+
+/// The same, where a missing fix does not make what was shown a mere claim.
+fn is_proven(finding: &Finding, changed: &Places, policy: &Paranoid) -> bool {
+    if policy.by_evidence { is_shown(finding, changed) } else { is_genuine(finding, changed) }
+}
+
+fn is_shown(finding: &Finding, changed: &Places) -> bool {
     let cited = finding
         .citations
         .iter()
         .any(|citation| citation.line > 0 && citation.holds != Some(false) && changed.hold(&citation.file));
-    cited && !finding.fix.is_empty() && !finding.evidence.is_empty()
+    cited && !finding.evidence.is_empty()
 }

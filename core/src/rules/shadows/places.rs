@@ -3,48 +3,52 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{Change, Finding, Proposal};
+use crate::text::path_key;
 
 /// A set of files, asked by paths as people write them: in full, or with their first folders left out.
+///
+/// They are compared by [`path_key`]: quotation marks and the two ways to write an `ö` make no other file.
 #[derive(Debug, Default)]
-pub(crate) struct Places<'a> {
-    files: BTreeSet<&'a str>,
-    by_name: BTreeMap<&'a str, Vec<&'a str>>,
+pub(crate) struct Places {
+    files: BTreeSet<String>,
+    by_name: BTreeMap<String, Vec<String>>,
     /// `src/http/` and `migrations/*.sql`: the text before the star or after the last slash.
-    folders: Vec<(&'a str, &'a str)>,
+    folders: Vec<(String, String)>,
     /// Some files are not known, so nothing counts as outside.
     open: bool,
 }
 
-impl<'a> Places<'a> {
-    pub(crate) fn of_change(change: &'a Change) -> Places<'a> {
+impl Places {
+    pub(crate) fn of_change(change: &Change) -> Places {
         let mut places = Places { open: change.files_left_out > 0, ..Places::default() };
         for file in &change.files {
-            places.add(file.path.trim_matches('"'));
+            places.add(&file.path);
         }
         places
     }
 
-    pub(crate) fn of_proposal(proposal: &'a Proposal) -> Places<'a> {
+    pub(crate) fn of_proposal(proposal: &Proposal) -> Places {
         let mut places = Places::default();
         places.plan(proposal);
         places
     }
 
     /// The files of a plan beside those already there.
-    pub(crate) fn plan(&mut self, proposal: &'a Proposal) {
+    pub(crate) fn plan(&mut self, proposal: &Proposal) {
         for path in &proposal.files {
             self.add(path);
         }
     }
 
-    fn add(&mut self, path: &'a str) {
+    fn add(&mut self, path: &str) {
+        let path = path_key(path);
         if let Some((before, after)) = path.split_once('*') {
-            self.folders.push((before, after.trim_start_matches(['*', '/'])));
-        } else if path.ends_with('/') || !name(path).contains('.') {
-            self.folders.push((path, ""));
+            self.folders.push((before.to_owned(), after.trim_start_matches(['*', '/']).to_owned()));
+        } else if path.ends_with('/') || !name(&path).contains('.') {
+            self.folders.push((path.clone(), String::new()));
         }
+        self.by_name.entry(name(&path).to_owned()).or_default().push(path.clone());
         self.files.insert(path);
-        self.by_name.entry(name(path)).or_default().push(path);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -53,6 +57,8 @@ impl<'a> Places<'a> {
 
     /// Whether a file belongs here.
     pub(crate) fn hold(&self, path: &str) -> bool {
+        let path = path_key(path);
+        let path = path.as_str();
         if self.open || self.files.contains(path) {
             return true;
         }

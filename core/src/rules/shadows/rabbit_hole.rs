@@ -13,6 +13,7 @@ use crate::settings::settings;
 pub(super) const ABOUT: About = About {
     title: "rabbit hole",
     archetype: "explorer",
+    in_review: false,
     correction: "Stop exploring. Answer again with your three most important findings and \
     one recommendation, in at most 300 words, and end with the heading `Recommendation` and your status. Leave out \
     whatever would not change a plan.",

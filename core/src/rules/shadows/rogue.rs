@@ -14,6 +14,7 @@ use crate::settings::settings;
 pub(super) const ABOUT: About = About {
     title: "rogue",
     archetype: "maker",
+    in_review: false,
     correction: "Read the proposal again. Write the tests it asks for and run them, commit item \
     by item, and take back every file it does not list, unless the work can't be done without it; then name the file and the \
     reason under `Notes`. Report the output of the last test run.",
@@ -137,7 +138,7 @@ pub(crate) fn outside<'a>(change: &'a Change, proposal: &Proposal, wiring_lines:
         return Vec::new();
     }
     let paths = change.files.iter().filter(|file| !follows(file, wiring_lines));
-    paths.map(|file| file.path.trim_matches('"')).filter(|path| !planned.hold(path)).collect()
+    paths.map(|file| file.path.as_str()).filter(|path| !planned.hold(path)).collect()
 }
 
 /// Tests are the Maker's duty, and documents, pictures and lock files follow from the work, listed or not.

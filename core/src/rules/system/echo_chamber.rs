@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Situation;
-use crate::model::{Sighting, Verdict, Workflow};
+use crate::model::{Overlap, Sighting, Verdict, Workflow};
+use crate::rules::identity::FindingClaim;
 use crate::rules::shadows::{number, sighting};
 use crate::settings::settings;
 
@@ -35,10 +36,50 @@ pub(super) fn check(now: &Situation<'_>, policy: &EchoChamber) -> Vec<Sighting> 
     [duplicate_findings(now, policy), fast_consensus(now, policy)].into_iter().flatten().collect()
 }
 
-/// The share of findings, before they are merged, whose file and category two reviewers raised. Without a file
-/// two findings can't be known to be the same.
+/// The share of findings, before they are merged, that two reviewers raised. Without a file two findings can't be known
+/// to be the same.
 fn duplicate_findings(now: &Situation<'_>, policy: &EchoChamber) -> Option<Sighting> {
     let limit = policy.duplicate_findings?;
+    let (shared, all, which) = match now.overlap {
+        Overlap::Weighed => raised_twice(now),
+        Overlap::Min | Overlap::Jaccard => raised_at_one_place(now),
+    };
+    (shared * 100 > u64::from(limit) * all).then(|| Sighting {
+        trigger: "duplicate_findings".to_owned(),
+        measured: shared * 100 / all.max(1),
+        threshold: u64::from(limit),
+        detail: format!("{shared} of {all} findings {which}"),
+    })
+}
+
+/// From this many on, findings are compared within their file only.
+const FLOOD: usize = 400;
+
+fn raised_twice(now: &Situation<'_>) -> (u64, u64, &'static str) {
+    let mut claims: Vec<(&str, &str, FindingClaim<'_>)> = Vec::new();
+    let mut all = 0;
+    for (who, review, _) in &now.reviews {
+        for finding in &review.findings {
+            all += 1;
+            if !finding.file.is_empty() {
+                let claim =
+                    FindingClaim::new(&finding.file, finding.line, &finding.category, &finding.description);
+                claims.push((who, &finding.file, claim.by([*who])));
+            }
+        }
+    }
+    let flood = claims.len() > FLOOD;
+    let twice = |(who, file, claim): &&(&str, &str, FindingClaim<'_>)| {
+        claims.iter().any(|(other, its_file, its)| {
+            other != who && (!flood || its_file == file) && claim.compare(its).is_same()
+        })
+    };
+    let shared = claims.iter().filter(twice).count() as u64;
+    (shared, all, "were raised by another reviewer too")
+}
+
+/// As runs from before [`Overlap::Weighed`] count: by file and category alone.
+fn raised_at_one_place(now: &Situation<'_>) -> (u64, u64, &'static str) {
     let mut raised: BTreeMap<(&str, &str), (u64, BTreeSet<&str>)> = BTreeMap::new();
     let mut all = 0;
     for (who, review, _) in &now.reviews {
@@ -52,14 +93,7 @@ fn duplicate_findings(now: &Situation<'_>, policy: &EchoChamber) -> Option<Sight
         }
     }
     let shared: u64 = raised.values().filter(|(_, who)| who.len() >= 2).map(|(count, _)| count).sum();
-    (shared * 100 > u64::from(limit) * all).then(|| Sighting {
-        trigger: "duplicate_findings".to_owned(),
-        measured: shared * 100 / all.max(1),
-        threshold: u64::from(limit),
-        detail: format!(
-            "{shared} of {all} findings have a file and category that another reviewer raised too"
-        ),
-    })
+    (shared, all, "have a file and category that another reviewer raised too")
 }
 
 fn fast_consensus(now: &Situation<'_>, policy: &EchoChamber) -> Option<Sighting> {

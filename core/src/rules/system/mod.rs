@@ -18,7 +18,7 @@ pub use tunnel_vision::TunnelVision;
 
 use crate::event::Tracked;
 use crate::model::{
-    Change, Finding, Lesson, Prior, Proposal, Review, Sighting, SystemShadow, Verdict, Workflow,
+    Change, Finding, Lesson, Overlap, Prior, Proposal, Review, Sighting, SystemShadow, Verdict, Workflow,
 };
 use crate::settings::settings;
 
@@ -67,6 +67,8 @@ pub struct Situation<'a> {
     pub grave: Vec<&'a Finding>,
     /// WARNINGs left open by the runs just before, and by this one.
     pub deferred_warnings: u32,
+    /// How findings are compared.
+    pub overlap: Overlap,
 }
 
 type SystemSightings = Vec<(SystemShadow, Sighting)>;

@@ -1,10 +1,10 @@
 //! The questions of a loop (PJ-17): what is asked, what to look at first, and how the loop rests where nobody answers.
 
 use crate::event::{Conclusion, LoopEdited, QuestionAsked, QuestionKind};
-use crate::model::{Outcome, Reason, Role, RunStatus, counted};
+use crate::model::{Change, ChangedFile, FileStatus, Outcome, Reason, Role, RunStatus, Speaker, counted};
 use crate::run::{AgentLoop, Run};
 
-use super::view::{battery, why_part};
+use super::view::{battery, step_signs, why_part};
 
 /// PJ-01: nobody begins on a goal that says nothing.
 pub(crate) fn vague(agent_loop: &AgentLoop) -> Vec<Conclusion> {
@@ -15,14 +15,19 @@ pub(crate) fn vague(agent_loop: &AgentLoop) -> Vec<Conclusion> {
 
 /// PJ-02: the Planner asks, or a verdict can't be told.
 pub(crate) fn waiting(run: &Run, agent_loop: &AgentLoop) -> Vec<Conclusion> {
-    let (who, question) = if agent_loop.step_over {
-        (Role::Gatekeeper, "The Judge's verdict can't be told. What should the Planner know?")
-    } else {
-        (Role::Creator, "The Planner asks before it goes on. What should it know?")
+    let (who, question) = match agent_loop.asked_by {
+        Some(Speaker::Actor) => {
+            (Role::Maker, "The Actor needs you before the step can be done. What should the Planner know?")
+        }
+        Some(Speaker::Judge) => {
+            (Role::Gatekeeper, "The Judge's verdict can't be told. What should the Planner know?")
+        }
+        Some(Speaker::Human | Speaker::Planner) | None => {
+            (Role::Creator, "The Planner asks before it goes on. What should it know?")
+        }
     };
-    let asked_by_planner = agent_loop.questions.iter().filter(|_| who == Role::Creator).cloned();
-    let details =
-        with_refusal(agent_loop, last_words(agent_loop).into_iter().chain(asked_by_planner).collect());
+    let theirs = agent_loop.questions.iter().filter(|_| who != Role::Gatekeeper).cloned();
+    let details = with_refusal(agent_loop, last_words(agent_loop).into_iter().chain(theirs).collect());
     let who = run.sitting(who);
     asked(QuestionKind::GoalQuestions, who, question.to_owned(), details, RunStatus::AwaitingAnswer)
 }
@@ -64,13 +69,18 @@ pub(crate) fn approval(run: &Run, agent_loop: &AgentLoop) -> Vec<Conclusion> {
     let mut details = last_words(agent_loop);
     if let Some(work) = &run.work {
         let lines: u64 = work.files.iter().map(|file| u64::from(file.added) + u64::from(file.deleted)).sum();
-        let files = work.files.len() + work.files_left_out as usize;
-        let (lines, files) = (counted(lines, "changed line"), counted(files, "file"));
+        let (lines, files) = (counted(lines, "changed line"), counted(files_of(work), "file"));
         details.push(format!("{lines} in {files}, since the loop began"));
+        if agent_loop.opened.rules > 0 {
+            details.extend(looked_at(run, work));
+        }
     }
     if let Some(done) = &agent_loop.battery {
         details.push(battery(done));
         details.extend(why_part(done));
+    }
+    if agent_loop.opened.rules > 0 {
+        details.extend(step_signs(run, agent_loop).into_iter().map(|sign| format!("look at: {sign}")));
     }
     if !agent_loop.not_landed.is_empty() {
         details.push(format!("the last landing did not happen: {}", agent_loop.not_landed));
@@ -79,6 +89,37 @@ pub(crate) fn approval(run: &Run, agent_loop: &AgentLoop) -> Vec<Conclusion> {
         "The Judge passes and nothing objects. Land it? Approve it, or say what to change.".to_owned();
     let details = with_refusal(agent_loop, details);
     asked(QuestionKind::StepApproval, String::new(), question, details, RunStatus::AwaitingMerge)
+}
+
+/// L-08: what would land, and how to look at it.
+fn looked_at(run: &Run, work: &Change) -> Vec<String> {
+    let file = |file: &ChangedFile| {
+        format!("{} {} (+{} -{})", done_to(file.status), file.path, file.added, file.deleted)
+    };
+    let mut lines: Vec<String> = work.files.iter().take(FILES).map(file).collect();
+    let more = files_of(work).saturating_sub(FILES);
+    if more > 0 {
+        lines.push(format!("and {}", counted(more, "more file")));
+    }
+    let branch = run.request.as_ref().map(|request| request.branch.as_str()).unwrap_or_default();
+    lines.push(format!("see the change: git diff HEAD...{branch}"));
+    lines
+}
+
+/// So many files are listed.
+const FILES: usize = 10;
+
+fn done_to(status: FileStatus) -> &'static str {
+    match status {
+        FileStatus::Added => "added",
+        FileStatus::Modified => "changed",
+        FileStatus::Deleted => "deleted",
+        FileStatus::TypeChanged => "another type",
+    }
+}
+
+fn files_of(work: &Change) -> usize {
+    work.files.len() + work.files_left_out as usize
 }
 
 /// PJ-10, PJ-13.
@@ -132,7 +173,9 @@ fn asked(
         | QuestionKind::LowConfidence
         | QuestionKind::Merge
         | QuestionKind::DryRun
+        | QuestionKind::RedBase
         | QuestionKind::Shadow
+        | QuestionKind::Rejection
         | QuestionKind::GoalQuestions
         | QuestionKind::PlanApproval => Reason::NeedsContext,
     };

@@ -11,7 +11,7 @@ use crate::model::{Approval, LimitMode, LoopPolicy, Oid, Purpose, Role, Speaker}
 use crate::run::{AgentLoop, Note, Run};
 use crate::strategies::agent_loop::rules::diet;
 
-use super::view::{came_out, why_part};
+use super::view::{came_out, step_signs, why_part};
 
 /// A section of a role's prompt, under this heading.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,6 +99,10 @@ fn for_judge(all: &mut Vec<Shown>, run: &Run, agent_loop: &AgentLoop) {
     let (from, to) = (run.step_base(), run.tip());
     all.push(Shown { heading: "Diff of the step".to_owned(), material: Material::Diff { from, to } });
     all.extend(agent_loop.battery.as_ref().map(|done| text("What the program ran", battery(done))));
+    let signs = if agent_loop.opened.rules > 0 { step_signs(run, agent_loop) } else { Vec::new() };
+    if !signs.is_empty() {
+        all.push(text("Look at this first", signs.iter().map(|sign| format!("- {sign}\n")).collect()));
+    }
 }
 
 /// What people said since this step began.
@@ -128,9 +132,14 @@ fn notes_text(notes: &[Note]) -> String {
 /// What was really run, with the end of each output.
 pub fn battery(done: &BatteryDone) -> String {
     let mut text = why_part(done).map(|why| format!("{why}\n\n")).unwrap_or_default();
-    for (name, check) in [("Tests", &done.tests), ("Linter", &done.linter), ("Security scan", &done.security)]
-    {
+    let old =
+        done.old_tests.as_ref().map(|check| ("Tests as they were before the loop, on the new code", check));
+    let checks = [("Tests", &done.tests), ("Linter", &done.linter), ("Security scan", &done.security)];
+    for (name, check) in checks.into_iter().chain(old) {
         let _ = writeln!(text, "{name}: {}", came_out(check));
+        if !check.lines_before.is_empty() {
+            let _ = writeln!(text, "Failed before the loop began, too:\n{}", check.lines_before.join("\n"));
+        }
         if !check.tail.is_empty() {
             let _ = writeln!(text, "{}\n", check.tail.trim_end());
         }
@@ -228,8 +237,8 @@ fn form(who: Speaker, agent_loop: &AgentLoop, step: u32) -> String {
             "- Risk: low, medium or high\n- Confidence: 0 to 10\n- Kind: for example documentation, tests, api_changes\n",
         ),
         Speaker::Actor => (
-            "SUCCESS or FAIL",
-            "Judge after SUCCESS, Planner after FAIL, Human where nothing can be done",
+            "SUCCESS, FAIL or NEEDS_INPUT",
+            "Judge after SUCCESS, Planner after FAIL, Human after NEEDS_INPUT or where nothing can be done",
             "",
         ),
         Speaker::Judge => ("PASS or INSUFFICIENT", "Human after PASS, Planner after INSUFFICIENT", ""),

@@ -48,6 +48,11 @@ impl StrategyRules for LoopStrategy {
         run.agent_loop.is_some()
     }
 
+    /// Each step compares its checks with those of the base (L-03).
+    fn tests_base(&self) -> bool {
+        false
+    }
+
     fn answers_in_file(&self) -> bool {
         true
     }
@@ -299,7 +304,11 @@ fn paused(run: &Run, agent_loop: &AgentLoop) -> Vec<Conclusion> {
     if let Some(order) = archive(agent_loop, Ending::Incomplete) {
         return order;
     }
-    let detail = format!("{} INSUFFICIENT in a row: the loop is paused", agent_loop.place.insufficient);
+    let failed = agent_loop.place.failed.filter(|failed| *failed >= run.policy().looping.pause_after);
+    let detail = match failed {
+        Some(failed) => format!("the Actor failed {failed} times in a row: the loop is paused"),
+        None => format!("{} INSUFFICIENT in a row: the loop is paused", agent_loop.place.insufficient),
+    };
     if run.broke.is_none() {
         return stop(run, &Stop { reason: Reason::LoopPaused, detail, breaks: Some(Hardness::Soft) });
     }
@@ -333,6 +342,7 @@ pub(crate) fn turn_to(agent_loop: &AgentLoop, line: u64, to: LoopPosition) -> Lo
         from: agent_loop.place.state,
         to: to.state,
         insufficient: to.insufficient,
+        failed: to.failed,
         said: None,
         risk: None,
         summary: String::new(),
@@ -402,6 +412,7 @@ fn concluded(run: &Run, cycle: &Cycle, agent_loop: &AgentLoop) -> Conclusion {
         | LoopState::Stopped => NextAction::Stop,
     };
     CycleBoundary {
+        extra_cycle: false,
         cycle: cycle.number,
         max_cycles: run.max_cycles,
         exit_condition: "pass".to_owned(),

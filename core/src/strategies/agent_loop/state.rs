@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use crate::event::{
     Artifact, BatteryDone, BatteryStart, LoopAppend, LoopAppended, LoopArchived, LoopEdited, LoopHeard,
-    LoopOpened, LoopTurn, Order, QuestionAsked,
+    LoopOpened, LoopTurn, Order, QuestionAsked, StepRange,
 };
 use crate::model::{
-    Alert, Change, HookPoint, LoopState, Oid, Risk, Role, Seq, Speaker, Token, TurnEvent, TurnSignal, Word,
+    Alert, Change, HookPoint, LoopState, Oid, Risk, Role, Seq, Speaker, StepSize, Token, TurnEvent,
+    TurnSignal, Word,
 };
 use crate::strategies::agent_loop::rules::states::LoopPosition;
 
@@ -35,8 +36,10 @@ pub struct AgentLoop {
     /// What a person said that no turn is about yet.
     pub said: Option<PersonMessage>,
     pub plan: Option<Plan>,
-    /// What the Planner asked last.
+    /// What the Planner or the Actor asked last.
     pub questions: Vec<String>,
+    /// The agent a person has to answer, while one is waited for.
+    pub asked_by: Option<Speaker>,
     /// The plan of all loops that a person approved (MX-02).
     pub whole_plan: Option<Artifact>,
     /// The latest answers of Actor and Judge, for the Planner.
@@ -45,6 +48,9 @@ pub struct AgentLoop {
     /// The work before the step under way: a step that fails is taken back to it.
     pub before: Option<Change>,
     pub battery: Option<BatteryDone>,
+    /// What the step under way changed, counted, and the files of it that its plan does not name.
+    pub size: Option<StepSize>,
+    pub unplanned: Vec<String>,
     /// That of the step before, for the Planner.
     pub last_battery: Option<BatteryDone>,
     pub batteries: u32,
@@ -115,6 +121,8 @@ pub struct Owed {
     pub artifact: Option<Artifact>,
     pub turn: LoopTurn,
     pub text: String,
+    pub above: String,
+    pub diff: Option<StepRange>,
 }
 
 impl AgentLoop {
@@ -122,17 +130,24 @@ impl AgentLoop {
         AgentLoop {
             line,
             goal: opened.goal.clone(),
-            place: LoopPosition { state: LoopState::Idle, insufficient: 0 },
+            place: LoopPosition {
+                state: LoopState::Idle,
+                insufficient: 0,
+                failed: (opened.rules > 0).then_some(0),
+            },
             begun: false,
             taken: 0,
             said: None,
             plan: None,
             questions: Vec::new(),
+            asked_by: None,
             whole_plan: None,
             actor: None,
             judge: None,
             before: None,
             battery: None,
+            size: None,
+            unplanned: Vec::new(),
             last_battery: None,
             batteries: 0,
             unread: 0,
@@ -333,13 +348,14 @@ impl Run {
         let Some(agent_loop) = &mut self.agent_loop else { return };
         agent_loop.edited = Some(edited.clone());
         let Some(Order::LoopAppend(append)) = order else { return };
-        let LoopAppend { speaker, artifact, text, .. } = *append;
+        let LoopAppend { speaker, artifact, text, above, diff, .. } = *append;
         let turn = quiet_turn(agent_loop.place);
-        agent_loop.owed = Some(Owed { speaker, artifact, turn, text });
+        agent_loop.owed = Some(Owed { speaker, artifact, turn, text, above, diff });
     }
 
     pub(crate) fn apply_turn(&mut self, turn: &LoopTurn) {
         let (number, planner) = (self.number(), self.sitting(Role::Creator));
+        let step = StepRange { from: self.step_base(), to: self.tip() };
         let answered = self.cycle().and_then(|cycle| {
             cycle.answers.iter().find(|(_, found)| found.seq == turn.line).map(|(name, found)| {
                 (name.clone(), found.artifact.clone(), found.answer.spoken.clone().unwrap_or_default())
@@ -352,12 +368,21 @@ impl Run {
             self.apply_unheard(turn, said.as_ref(), answered.map(|(name, ..)| name));
             return;
         };
-        agent_loop.place = LoopPosition { state: turn.to, insufficient: turn.insufficient };
+        agent_loop.place =
+            LoopPosition { state: turn.to, insufficient: turn.insufficient, failed: turn.failed };
+        if turn.to == LoopState::Waiting {
+            agent_loop.asked_by = turn.by;
+        }
         agent_loop.begun |= heard == TurnEvent::Goal;
         agent_loop.unread = 0;
         agent_loop.refused.clear();
         agent_loop.owed =
             owed(agent_loop, turn, said.as_ref(), answered.as_ref().map(|(_, artifact, _)| artifact));
+        // M-02: an Actor's block has the diff of its step above it.
+        let shows = turn.by == Some(Speaker::Actor) && agent_loop.opened.rules > 0 && step.from != step.to;
+        if let Some(owed) = agent_loop.owed.as_mut().filter(|_| shows) {
+            owed.diff = Some(step);
+        }
         let words = said.as_ref().map_or_else(|| turn.summary.clone(), |said| bounded(&said.text));
         let told = std::iter::once(words).chain(turn.why.iter().cloned());
         let told: Vec<String> = told.filter(|text| !text.is_empty()).collect();
@@ -395,6 +420,7 @@ impl Run {
             | TurnEvent::Plan
             | TurnEvent::GatedPlan
             | TurnEvent::Success
+            | TurnEvent::NeedsPerson
             | TurnEvent::Pass
             | TurnEvent::Unclear
             | TurnEvent::Approve
@@ -409,8 +435,8 @@ impl Run {
     /// What a turn means for the rest of the run.
     fn follow_turn(&mut self, heard: TurnEvent, turn: &LoopTurn, planner: &str) {
         match heard {
-            // The work of a step that failed is kept under its ref and is no part of what lands.
-            TurnEvent::Fail | TurnEvent::GraveFail => {
+            // The work of a step that failed, or that nobody judged, is kept under its ref and is no part of what lands.
+            TurnEvent::Fail | TurnEvent::GraveFail | TurnEvent::NeedsPerson => {
                 self.work = self.agent_loop.as_ref().and_then(|agent_loop| agent_loop.before.clone());
             }
             TurnEvent::Approve if turn.to == LoopState::Landing => {
@@ -520,7 +546,12 @@ impl AgentLoop {
                 self.questions.clone_from(&spoken.questions);
             }
             Some(Speaker::Actor) => {
+                if heard == TurnEvent::NeedsPerson {
+                    self.questions.clone_from(&spoken.questions);
+                }
                 self.actor = Some(artifact);
+                self.size = spoken.size;
+                self.unplanned.clone_from(&spoken.unplanned);
                 self.step_over = heard != TurnEvent::Success;
             }
             Some(Speaker::Judge) => {
@@ -550,7 +581,8 @@ fn owed(
     }
     let text =
         if goal { agent_loop.goal.clone() } else { said.map(|said| said.text.clone()).unwrap_or_default() };
-    Some(Owed { speaker, artifact: artifact.cloned(), turn: turn.clone(), text })
+    let (above, diff) = (String::new(), None);
+    Some(Owed { speaker, artifact: artifact.cloned(), turn: turn.clone(), text, above, diff })
 }
 
 /// For a block whose words are known already.
@@ -562,6 +594,7 @@ fn quiet_turn(place: LoopPosition) -> LoopTurn {
         from: place.state,
         to: place.state,
         insufficient: place.insufficient,
+        failed: place.failed,
         said: None,
         risk: None,
         summary: String::new(),

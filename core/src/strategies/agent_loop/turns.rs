@@ -1,7 +1,7 @@
 //! From words to a turn of a loop: what somebody said, weighed with what the program knows, and the block that the cycle
 //! file gets for it.
 
-use crate::event::{Conclusion, LoopAppend, LoopTurn};
+use crate::event::{Checked, Conclusion, LoopAppend, LoopTurn};
 use crate::model::{
     Approval, CheckEnd, LoopState, Risk, Speaker, StepSize, Token, TurnEvent, TurnSignal, Word, counted,
 };
@@ -41,8 +41,8 @@ pub(crate) fn persons_turn(run: &Run, agent_loop: &AgentLoop, said: &PersonMessa
     };
     match meant {
         Ok((heard, place)) => {
-            let (to, insufficient) = (place.state, place.insufficient);
-            LoopTurn { heard: Some(heard), to, insufficient, ..base }.into()
+            let (to, insufficient, failed) = (place.state, place.insufficient, place.failed);
+            LoopTurn { heard: Some(heard), to, insufficient, failed, ..base }.into()
         }
         Err(why) => LoopTurn { why: vec![why], ..base }.into(),
     }
@@ -71,7 +71,7 @@ fn read_words(run: &Run, agent_loop: &AgentLoop, said: &PersonMessage) -> Result
         return if vague { Err("the goal still says too little".to_owned()) } else { Ok(TurnEvent::Goal) };
     }
     if let Some(spoken) = &said.spoken {
-        return routed(state, Speaker::Human, spoken, TurnFacts::default());
+        return routed(agent_loop, Speaker::Human, spoken, TurnFacts::default());
     }
     let text = said.text.trim();
     if text.is_empty() {
@@ -101,13 +101,16 @@ pub(crate) fn agents_turn(run: &Run, agent_loop: &AgentLoop, by: Speaker, answer
     let spoken = answered.answer.spoken.as_deref().unwrap_or(&empty);
     let (facts, mut why) = facts(run, agent_loop, by, spoken);
     let policy = &run.policy().looping;
-    let meant = routed(agent_loop.place.state, by, &as_meant(agent_loop, by, spoken), facts);
+    let meant = routed(agent_loop, by, &as_meant(agent_loop, by, spoken), facts);
     let meant = meant.map(|heard| midway(run, agent_loop, spoken, heard)).and_then(|heard| {
         let then = states::after(agent_loop.place, heard, policy.pause_after);
         then.map(|place| (heard, place)).ok_or_else(|| refusal(agent_loop.place.state, heard))
     });
     let (heard, place) = match meant {
-        Ok((heard, place)) => (Some(heard), place),
+        Ok((heard, place)) => {
+            why.extend(another_next(spoken, heard, place.state));
+            (Some(heard), place)
+        }
         Err(fault) => {
             why = vec![fault];
             (None, agent_loop.place)
@@ -126,14 +129,33 @@ pub(crate) fn agents_turn(run: &Run, agent_loop: &AgentLoop, by: Speaker, answer
     .into()
 }
 
-fn routed(state: LoopState, by: Speaker, spoken: &TurnSignal, facts: TurnFacts) -> Result<TurnEvent, String> {
+/// What a block is told where somebody else than it names is next: no step goes past the Judge, and no PASS past a person
+/// unless the loop collects its steps.
+fn another_next(spoken: &TurnSignal, heard: TurnEvent, to: LoopState) -> Option<String> {
+    let named = spoken.next?;
+    let past_the_judge = heard == TurnEvent::Success && named != Speaker::Judge;
+    let past_a_person = heard == TurnEvent::Pass && named == Speaker::Planner && to == LoopState::Approval;
+    match (past_the_judge, past_a_person) {
+        (true, _) => Some("the step is judged first".to_owned()),
+        (false, true) => Some("a person decides about the PASS first".to_owned()),
+        (false, false) => None,
+    }
+}
+
+fn routed(
+    agent_loop: &AgentLoop,
+    by: Speaker,
+    spoken: &TurnSignal,
+    facts: TurnFacts,
+) -> Result<TurnEvent, String> {
+    let (state, rules) = (agent_loop.place.state, agent_loop.opened.rules);
     if !spoken.fault.is_empty() {
         return Err(spoken.fault.clone());
     }
     let (Some(agent), Some(next)) = (spoken.agent, spoken.next) else {
         return Err("the block names nobody".to_owned());
     };
-    turn::event_of(state, turn::RoutedSignal { by, agent, result: spoken.result, next, facts })
+    turn::event_of(state, turn::RoutedSignal { by, agent, result: spoken.result, next, facts, rules })
 }
 
 /// A plan of all loops is shown to a person, whoever the Planner names next (MX-02); only its questions are questions.
@@ -153,7 +175,9 @@ fn midway(run: &Run, agent_loop: &AgentLoop, spoken: &TurnSignal, heard: TurnEve
     let policy = &run.policy().looping;
     let last = agent_loop.plan.as_ref().is_none_or(|plan| plan.last);
     let unsure = spoken.confidence.is_some_and(|confidence| confidence < policy.confidence_floor);
-    let goes_on = policy.approval == Approval::GoalComplete && !last && !unsure;
+    // L-09: nobody else would look at a step that changed what judges it.
+    let suspicious = agent_loop.opened.rules > 0 && !super::view::step_signs(run, agent_loop).is_empty();
+    let goes_on = policy.approval == Approval::GoalComplete && !last && !unsure && !suspicious;
     if heard == TurnEvent::Pass && goes_on { TurnEvent::PassOn } else { heard }
 }
 
@@ -207,10 +231,31 @@ fn of_step(run: &Run, agent_loop: &AgentLoop, spoken: &TurnSignal) -> (TurnFacts
     if nothing_done {
         why.push("nothing was changed".to_owned());
     }
-    if let Some(work) = run.work.as_ref().filter(|work| oversized && !work.kept_as.is_empty()) {
+    let own_file = own_file(run, agent_loop);
+    why.extend(
+        own_file.iter().map(|path| {
+            format!("it changes {path}, which only the program writes: take that out of the step")
+        }),
+    );
+    let taken_back = oversized || own_file.is_some();
+    if let Some(work) = run.work.as_ref().filter(|work| taken_back && !work.kept_as.is_empty()) {
         why.push(format!("what was done is kept as {}", work.kept_as));
     }
-    (TurnFacts { grave: grave.is_some(), oversized, nothing_done, ..TurnFacts::default() }, why)
+    let own_file = own_file.is_some();
+    (TurnFacts { grave: grave.is_some(), oversized, nothing_done, own_file, ..TurnFacts::default() }, why)
+}
+
+/// L-04: the cycle file and its archives are the program's. A step with one of them could never land, because the file in
+/// the working tree is not the one of the step.
+fn own_file(run: &Run, agent_loop: &AgentLoop) -> Option<String> {
+    if agent_loop.opened.rules == 0 {
+        return None;
+    }
+    let path = agent_loop.opened.path.as_str();
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let archives = format!("{folder}/archive/");
+    let mut files = run.work.iter().flat_map(|work| &work.files).map(|file| file.path.as_str());
+    files.find(|file| *file == path || (!folder.is_empty() && file.starts_with(&archives))).map(str::to_owned)
 }
 
 pub(crate) fn step_scope(run: &Run, agent_loop: &AgentLoop, size: StepSize) -> Scope {
@@ -222,21 +267,25 @@ fn of_verdict(run: &Run, agent_loop: &AgentLoop) -> (TurnFacts, Vec<String>) {
     let Some(done) = &agent_loop.battery else {
         return (TurnFacts { objections: true, ..TurnFacts::default() }, vec!["nothing was run".to_owned()]);
     };
-    let of = |end: CheckEnd, crashed: Check| match end {
+    let of = |checked: &Checked, crashed: Check| match checked.end {
         CheckEnd::Passed => Check::Passed,
+        CheckEnd::Failed if checked.failed_before_too() => Check::FailedBefore,
         CheckEnd::Failed => Check::Failed,
         CheckEnd::Missing => Check::Missing,
         CheckEnd::Crashed => crashed,
     };
     let battery = Battery {
-        tests: of(done.tests.end, Check::Failed),
-        linter: of(done.linter.end, Check::Missing),
-        security: of(done.security.end, Check::Missing),
+        tests: of(&done.tests, Check::Failed),
+        linter: of(&done.linter, Check::Missing),
+        security: of(&done.security, Check::Missing),
         scope: Scope::Within,
         judge: Some(true),
     };
-    let why: Vec<String> =
+    let mut why: Vec<String> =
         objections(battery, &run.policy().looping).into_iter().map(str::to_owned).collect();
+    if !why.is_empty() && agent_loop.opened.rules > 0 {
+        why.extend(super::view::what_fails(done));
+    }
     (TurnFacts { objections: !why.is_empty(), ..TurnFacts::default() }, why)
 }
 
@@ -248,12 +297,16 @@ pub(crate) fn append(run: &Run, agent_loop: &AgentLoop, owed: &Owed) -> Conclusi
         Some(Speaker::Human) => format!("{}\n\n{}", owed.text.trim(), block(run, agent_loop, owed)),
         Some(Speaker::Planner | Speaker::Actor | Speaker::Judge) => overruled(run, agent_loop, owed),
     };
+    let judged = owed.turn.by == Some(Speaker::Judge) && agent_loop.opened.rules > 0;
+    let above = if judged { super::view::results(run, agent_loop) } else { owed.above.clone() };
     LoopAppend {
         speaker: owed.speaker,
         number: agent_loop.blocks + 1,
         seal: agent_loop.seal.clone(),
         artifact: owed.artifact.clone(),
         text,
+        above,
+        diff: owed.diff.clone(),
     }
     .into()
 }
@@ -262,18 +315,20 @@ pub(crate) fn append(run: &Run, agent_loop: &AgentLoop, owed: &Owed) -> Conclusi
 fn overruled(run: &Run, agent_loop: &AgentLoop, owed: &Owed) -> String {
     let turn = &owed.turn;
     let same = match turn.heard {
-        Some(TurnEvent::Fail | TurnEvent::GraveFail) => turn.said == Some(Token::Fail) && turn.why.is_empty(),
+        Some(TurnEvent::Fail | TurnEvent::GraveFail) => {
+            turn.said == Some(Token::Fail) && turn.to != LoopState::Paused && turn.why.is_empty()
+        }
         Some(TurnEvent::Insufficient) => {
             turn.said == Some(Token::Insufficient) && turn.to != LoopState::Paused && turn.why.is_empty()
         }
         Some(TurnEvent::GatedPlan | TurnEvent::PassOn) => false,
+        Some(TurnEvent::Success | TurnEvent::Pass) => turn.why.is_empty(),
         Some(
             TurnEvent::Goal
             | TurnEvent::Questions
             | TurnEvent::Answer
             | TurnEvent::Plan
-            | TurnEvent::Success
-            | TurnEvent::Pass
+            | TurnEvent::NeedsPerson
             | TurnEvent::Unclear
             | TurnEvent::Approve
             | TurnEvent::RequestChanges
@@ -295,7 +350,10 @@ fn overruled(run: &Run, agent_loop: &AgentLoop, owed: &Owed) -> String {
 fn block(run: &Run, agent_loop: &AgentLoop, owed: &Owed) -> String {
     let turn = &owed.turn;
     let (result, next) = in_the_grammar(turn);
+    let overrules = agent_loop.opened.rules > 0 && turn.by != Some(Speaker::Human);
     let summary = match (turn.summary.as_str(), turn.why.as_slice()) {
+        // L-10: the agent's summary is of the verdict that does not count.
+        (_, _) if overrules => own_summary(turn),
         ("", []) => turn.heard.map_or("told", TurnEvent::name).replace('_', " "),
         ("", why) => why.join("; "),
         (summary, _) => summary.to_owned(),
@@ -310,6 +368,23 @@ fn block(run: &Run, agent_loop: &AgentLoop, owed: &Owed) -> String {
     })
 }
 
+/// What the program's own block says: why it overrules, or what comes of the turn.
+fn own_summary(turn: &LoopTurn) -> String {
+    let paused = (turn.to == LoopState::Paused).then(|| {
+        match turn.failed.filter(|_| turn.heard == Some(TurnEvent::Fail)) {
+            Some(failed) => format!("the Actor failed {failed} times in a row, the loop is paused"),
+            None => format!("{} INSUFFICIENT in a row, the loop is paused", turn.insufficient),
+        }
+    });
+    let said: Vec<String> = turn.why.iter().cloned().chain(paused).collect();
+    match (said.as_slice(), turn.heard) {
+        ([], Some(TurnEvent::PassOn)) => "the step passes, the goal goes on".to_owned(),
+        ([], Some(TurnEvent::GatedPlan)) => "the plan waits for a person's approval".to_owned(),
+        ([], heard) => heard.map_or("told", TurnEvent::name).replace('_', " "),
+        (said, _) => said.join("; "),
+    }
+}
+
 fn in_the_grammar(turn: &LoopTurn) -> (Token, Speaker) {
     let next = turn.to.whose().unwrap_or(Speaker::Judge);
     let result = match turn.heard {
@@ -318,7 +393,7 @@ fn in_the_grammar(turn: &LoopTurn) -> (Token, Speaker) {
         Some(TurnEvent::Plan) => Token::PlanCreated,
         Some(TurnEvent::GatedPlan) => Token::PlanUpdated,
         Some(TurnEvent::Success) => Token::Success,
-        Some(TurnEvent::Fail | TurnEvent::GraveFail) => Token::Fail,
+        Some(TurnEvent::Fail | TurnEvent::GraveFail | TurnEvent::NeedsPerson) => Token::Fail,
         Some(TurnEvent::Pass | TurnEvent::PassOn) => Token::Pass,
         Some(TurnEvent::Insufficient | TurnEvent::Unclear | TurnEvent::Landed | TurnEvent::NotLanded) => {
             Token::Insufficient

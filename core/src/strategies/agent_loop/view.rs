@@ -1,12 +1,17 @@
 //! The lines of a loop between a person, a Planner, an Actor and a Judge, and what a person can type next.
 
+use std::fmt::Write;
+
 use crate::event::{BatteryDone, Checked, Decision, Event, LoopTurn, NextAction, QuestionKind, Report};
-use crate::model::{CheckEnd, LoopState, Outcome, Phase, Reason, RunStatus, Speaker, Strategy, TurnEvent};
-use crate::run::Run;
+use crate::model::{
+    CheckEnd, LoopState, Outcome, Phase, Reason, RunStatus, Speaker, Strategy, TurnEvent, counted,
+};
+use crate::run::{AgentLoop, Run};
 use crate::strategies::StrategyView;
 use crate::text::one_line;
 
 use super::LoopStrategy;
+use super::turns::step_scope;
 use crate::projections::view::{ProgressLine, Tone};
 
 impl StrategyView for LoopStrategy {
@@ -71,8 +76,10 @@ fn line(event: &Event, tag: &str) -> Option<ProgressLine> {
     }
     let Event::Report(report) = event else { return None };
     if let Report::BatteryDone(done) = report {
-        let fails = [&done.tests, &done.linter, &done.security].iter().any(|check| is_bad(check));
-        return say("Running checks...", battery(done), if fails { Tone::Bad } else { Tone::Good });
+        let checks = [&done.tests, &done.linter, &done.security];
+        let fails = checks.iter().any(|check| is_bad(check) && !check.failed_before_too());
+        let told: Vec<String> = std::iter::once(battery(done)).chain(what_fails(done)).collect();
+        return say("Running checks...", told.join("; "), if fails { Tone::Bad } else { Tone::Good });
     }
     if let Report::LoopAppended(appended) = report
         && !appended.theirs.is_empty()
@@ -108,6 +115,7 @@ fn turned(turn: &LoopTurn, tag: &str) -> ProgressLine {
         TurnEvent::Pass | TurnEvent::PassOn | TurnEvent::Approve | TurnEvent::Landed => Tone::Good,
         TurnEvent::Fail | TurnEvent::GraveFail | TurnEvent::NotLanded | TurnEvent::Stop => Tone::Bad,
         TurnEvent::Insufficient
+        | TurnEvent::NeedsPerson
         | TurnEvent::Unclear
         | TurnEvent::GatedPlan
         | TurnEvent::Questions
@@ -136,7 +144,9 @@ fn is_bad(check: &Checked) -> bool {
 /// `tests passed (14 passed), linter missing, security passed`.
 pub fn battery(done: &BatteryDone) -> String {
     let checks = [("tests", &done.tests), ("linter", &done.linter), ("security", &done.security)];
-    checks.map(|(name, check)| format!("{name} {}", came_out(check))).join(", ")
+    let mut told = checks.map(|(name, check)| format!("{name} {}", came_out(check))).to_vec();
+    told.extend(done.old_tests.as_ref().map(|check| format!("old tests {}", came_out(check))));
+    told.join(", ")
 }
 
 /// How one check came out, with its counts, and whether that is all of it.
@@ -144,10 +154,95 @@ pub fn came_out(check: &Checked) -> String {
     let count =
         |n: Option<u32>, word: &str| n.filter(|n| *n > 0 || word == "passed").map(|n| format!("{n} {word}"));
     let part = check.part.then(|| "only those of the change".to_owned());
-    let told: Vec<String> =
-        [count(check.passed, "passed"), count(check.failed, "failed"), part].into_iter().flatten().collect();
+    let before = check.failed_before_too().then(|| "as before the loop began".to_owned());
+    let told: Vec<String> = [count(check.passed, "passed"), count(check.failed, "failed"), part, before]
+        .into_iter()
+        .flatten()
+        .collect();
     let end = check.end.name();
     if told.is_empty() { end.to_owned() } else { format!("{end} ({})", told.join(", ")) }
+}
+
+/// The lines that decide, of every check that fails because of the step (L-03).
+pub fn what_fails(done: &BatteryDone) -> Vec<String> {
+    let checks = [("tests", &done.tests), ("linter", &done.linter), ("security", &done.security)];
+    let failing = checks.into_iter().filter(|(_, check)| is_bad(check) && !check.failed_before_too());
+    failing
+        .flat_map(|(name, check)| decisive_lines(check).map(move |line| format!("{name}: {line}")))
+        .collect()
+}
+
+fn decisive_lines(check: &Checked) -> impl Iterator<Item = &str> {
+    let (from_tail, from_lines) = if check.lines.is_empty() { (LINES, 0) } else { (0, LINES) };
+    let tail = check.tail.lines().map(str::trim).filter(|line| !line.is_empty());
+    let tail: Vec<&str> = tail.collect();
+    let skipped = tail.len().saturating_sub(from_tail);
+    check.lines.iter().map(String::as_str).take(from_lines).chain(tail.into_iter().skip(skipped))
+}
+
+/// So many lines of one check are shown beside its result.
+const LINES: usize = 3;
+
+/// What a person and the Judge should look at: a step that changed what judges it, or what nobody planned (L-09).
+pub fn step_signs(run: &Run, agent_loop: &AgentLoop) -> Vec<String> {
+    let mut signs = Vec::new();
+    if let Some(done) = &agent_loop.battery {
+        let total = |passed: Option<u32>, failed: Option<u32>| passed.map(|n| n + failed.unwrap_or(0));
+        let now = total(done.tests.passed, done.tests.failed).filter(|_| !done.tests.part);
+        let before = total(done.tests.passed_before, done.tests.failed_before);
+        if let Some((now, before)) = now.zip(before).filter(|(now, before)| now < before) {
+            signs.push(format!("{now} tests ran, {before} before the loop began"));
+        }
+        if done.tests.end == CheckEnd::Passed
+            && before.is_some_and(|n| n > 0)
+            && now.is_none()
+            && !done.tests.part
+        {
+            signs.push("the tests print no count any more".to_owned());
+        }
+        if let Some(old) = done.old_tests.as_ref().filter(|old| is_bad(old) && !old.failed_before_too()) {
+            let lines: Vec<&str> = decisive_lines(old).collect();
+            let lines = if lines.is_empty() { String::new() } else { format!(": {}", lines.join("; ")) };
+            signs.push(format!("the tests as they were before the loop do not pass on the new code{lines}"));
+        }
+    }
+    if !agent_loop.unplanned.is_empty() {
+        signs.push(format!("changed and not planned: {}", agent_loop.unplanned.join(", ")));
+    }
+    let counted = run.work.iter().flat_map(|work| &work.signs.seen);
+    let mut counted: Vec<String> = counted.map(|counted| counted.detail.clone()).collect();
+    // In whichever order they were found (D-13).
+    counted.sort();
+    signs.extend(counted.into_iter().take(SIGNS));
+    signs
+}
+
+const SIGNS: usize = 10;
+
+/// M-02: what the program found out about a step, for the cycle file and its archive.
+pub fn results(run: &Run, agent_loop: &AgentLoop) -> String {
+    let Some(done) = &agent_loop.battery else { return String::new() };
+    let mut text = "What the program ran on this step:\n\n".to_owned();
+    for (name, check) in [("Tests", &done.tests), ("Linter", &done.linter), ("Security", &done.security)] {
+        let _ = writeln!(text, "- {name}: {}", came_out(check));
+        if is_bad(check) {
+            for line in decisive_lines(check).chain(check.lines_before.iter().map(String::as_str)) {
+                let _ = writeln!(text, "  - `{}`", line.replace('`', "'"));
+            }
+        }
+    }
+    if let Some(old) = &done.old_tests {
+        let _ = writeln!(text, "- Tests as they were before the loop: {}", came_out(old));
+    }
+    if let Some(size) = agent_loop.size {
+        let (lines, files) = (counted(size.lines, "line"), counted(size.files, "file"));
+        let scope = step_scope(run, agent_loop, size);
+        let _ = writeln!(text, "- Scope: {} ({lines} in {files})", scope.name());
+    }
+    for sign in step_signs(run, agent_loop) {
+        let _ = writeln!(text, "- Look at: {}", one_line(&sign));
+    }
+    text
 }
 
 /// Why that was not all of it.

@@ -205,6 +205,7 @@ fn conclude(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let against = against(run) + critical + warning;
     let why = last.then(|| verdict(run, against));
     let boundary = CycleBoundary {
+        extra_cycle: false,
         cycle: cycle.number,
         max_cycles: run.max_cycles,
         exit_condition: if last { "reviewed" } else { "parts_left" }.to_owned(),

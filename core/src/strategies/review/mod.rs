@@ -3,12 +3,15 @@
 mod decide;
 mod results;
 mod state;
+mod unused;
 mod view;
 
 pub(crate) use results::of_finding;
 pub use results::{
-    Frame, KnownFinding, Listed, Remark, Reviewed, Reviewer, Since, Standing, Tried, compare, fingerprint,
-    of, remember,
+    Frame, KnownFinding, Listed, Reviewed, Reviewer, Since, Standing, Tried, compare, fingerprint, of,
+    remember,
 };
+
+pub use unused::uses;
 
 pub(crate) struct ReviewStrategy;

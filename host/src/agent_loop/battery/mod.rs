@@ -1,14 +1,18 @@
 //! The Judge's checks, really executed (PJ-43..PJ-45): tests, linter and formatter on a checkout of exactly the commit
 //! at hand, and a look at every line it adds. What follows is decided in the core.
 
+mod base;
 mod counts;
+mod old_tests;
 mod scan;
 mod tools;
 
 use std::path::Path;
 
 use archeflow_core::model::{CheckEnd, LoopPolicy, Seq};
+use archeflow_core::rules::decisive::{self, FailingLines};
 
+pub use base::BaseRun;
 pub use counts::{Counts, counts};
 pub(crate) use scan::added_text;
 pub use scan::{Scan, Spotted};
@@ -23,8 +27,13 @@ use crate::world::World;
 
 /// What of an output goes into the log.
 const TAIL: u64 = 1_500;
+/// What of an output is looked through for what fails.
+const OUTPUT: u64 = 1_000_000;
 /// Exit codes of a shell if there is no such program, or it can't be run.
 const NOT_THERE: [i32; 2] = [126, 127];
+
+/// The name of the tests as they were before the loop began.
+pub(crate) const OLD_TESTS: &str = "old-tests";
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +43,8 @@ pub struct Wanted<'a> {
     pub commit: &'a str,
     /// The run's test command; nothing where it has none.
     pub tests: Option<&'a str>,
+    /// It runs only some of the tests.
+    pub part: bool,
     pub limit_ms: u64,
     pub policy: &'a LoopPolicy,
 }
@@ -41,7 +52,7 @@ pub struct Wanted<'a> {
 /// One command and how it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckRun {
-    /// `tests`, `linter` or `formatter`.
+    /// `tests`, `linter`, `formatter` or `old-tests`.
     pub what: &'static str,
     /// Empty where the project has none.
     pub command: String,
@@ -52,6 +63,10 @@ pub struct CheckRun {
     pub tail: String,
     pub duration_ms: u64,
     pub counts: Option<Counts>,
+    /// What fails, and whether it failed before.
+    pub failing: FailingLines,
+    /// The same command on the commit the run began from; nothing where it was not run there.
+    pub before: Option<BaseRun>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,7 +108,7 @@ pub fn run(world: &World, wanted: Wanted<'_>) -> Option<BatteryResults> {
     };
     let tree = slot.tree();
     let mut ran = vec![match wanted.tests {
-        Some(command) => tests(world, &wanted, command, &tree)?,
+        Some(command) => tests(world, &wanted, "tests", command, &tree)?,
         None => missing("tests", "no test command is set"),
     }];
     for kind in ToolKind::ALL {
@@ -102,12 +117,24 @@ pub fn run(world: &World, wanted: Wanted<'_>) -> Option<BatteryResults> {
             None => missing(kind.name(), "none was found for this project"),
         });
     }
+    drop(slot);
+    if let Some(new) = ran.first() {
+        let old = old_tests::run(world, &wanted, &base, &commit, new)?;
+        ran.extend(old);
+    }
+    base::compare(world, &wanted, &base, &mut ran)?;
     Some(BatteryResults { ran, scan: scan::look(&world.repo, &base, &commit) })
 }
 
 /// Tests that can't be started are not a project without tests.
-fn tests(world: &World, wanted: &Wanted<'_>, command: &str, tree: &Path) -> Option<CheckRun> {
-    let mut ran = execute(world, wanted, "tests", command, tree)?;
+fn tests(
+    world: &World,
+    wanted: &Wanted<'_>,
+    what: &'static str,
+    command: &str,
+    tree: &Path,
+) -> Option<CheckRun> {
+    let mut ran = execute(world, wanted, what, command, tree)?;
     if ran.end == CheckEnd::Missing {
         ran.end = CheckEnd::Crashed;
     }
@@ -115,7 +142,6 @@ fn tests(world: &World, wanted: &Wanted<'_>, command: &str, tree: &Path) -> Opti
     if ran.exit.is_some_and(|code| (129..=159).contains(&code)) {
         ran.end = CheckEnd::Crashed;
     }
-    ran.counts = counts(&ran.tail);
     Some(ran)
 }
 
@@ -144,9 +170,19 @@ fn execute(
             NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why),
         ) => (CheckEnd::Missing, None, why),
     };
+    let output = output(&log);
     let tail = String::from_utf8_lossy(&tail(&log, TAIL)).trim().to_owned();
     let duration_ms = u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX);
-    Some(CheckRun { what, command: command.to_owned(), end, exit, why, tail, duration_ms, counts: None })
+    let counts = if ["tests", OLD_TESTS].contains(&what) { counts(&output) } else { None };
+    let failing =
+        if end == CheckEnd::Failed { decisive::compared(&output, None) } else { FailingLines::default() };
+    let (command, before) = (command.to_owned(), None);
+    Some(CheckRun { what, command, end, exit, why, tail, duration_ms, counts, failing, before })
+}
+
+/// What of an output is looked through for counts and failures.
+fn output(log: &Path) -> String {
+    String::from_utf8_lossy(&tail(log, OUTPUT)).into_owned()
 }
 
 fn missing(what: &'static str, why: &str) -> CheckRun {
@@ -159,6 +195,8 @@ fn missing(what: &'static str, why: &str) -> CheckRun {
         tail: String::new(),
         duration_ms: 0,
         counts: None,
+        failing: FailingLines::default(),
+        before: None,
     }
 }
 

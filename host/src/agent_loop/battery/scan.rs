@@ -123,9 +123,7 @@ impl Walker {
         if line.starts_with(b"diff --git ") {
             self.path = String::new();
         } else if let Some(name) = line.strip_prefix(b"+++ ") {
-            let name = String::from_utf8_lossy(name);
-            let name = name.trim_end_matches(['\t', '\n', '\r']).trim_matches('"');
-            self.path = name.strip_prefix("b/").unwrap_or(name).to_owned();
+            self.path = change::path_in_header(name, b"b/").unwrap_or_default();
         } else if let Some((walk, _)) = Walk::begin(line) {
             self.walk = walk;
         }

@@ -16,9 +16,13 @@ pub struct Flags {
     pub agent_for: Vec<(String, String)>,
     pub test_command: Option<String>,
     pub no_tests: Option<bool>,
+    pub setup_command: Option<String>,
+    pub allow_red_base: Option<bool>,
     pub auto_merge: Option<bool>,
     /// Dollars.
     pub budget: Option<String>,
+    /// Cycles beyond the limit for a run that is converging.
+    pub extra_cycles: Option<String>,
     /// The environment variable [`SHADOWS`].
     pub shadows: Option<String>,
     /// The environment variable [`PROVIDER`].
@@ -46,13 +50,21 @@ pub(super) fn read(
         ("--lens", "lenses", &flags.lens),
         ("--agent", "agents.default", &flags.agent),
         ("--test-command", "test_command", &flags.test_command),
+        ("--setup-command", "setup_command", &flags.setup_command),
         ("--budget", "costs.budget_usd", &flags.budget),
+        ("--extra-cycles", "extra_cycles", &flags.extra_cycles),
         (PROVIDER, "models.provider", &flags.provider),
     ] {
         typed.extend(value.iter().map(|value| (flag, key.to_owned(), value.clone())));
     }
     typed.extend(
         flags.auto_merge.iter().map(|on| ("--auto-merge", "git.auto_merge".to_owned(), on.to_string())),
+    );
+    typed.extend(
+        flags
+            .allow_red_base
+            .iter()
+            .map(|on| ("--allow-red-base", "allow_red_base".to_owned(), on.to_string())),
     );
     if let Some(text) = &flags.shadows {
         let on = match text.as_str() {

@@ -17,8 +17,8 @@ use std::path::Path;
 use archeflow_core::model::{Domain, LoopPolicy, Policy, Price, Strategy, Tier, Workflow};
 use archeflow_core::rules::prices;
 use archeflow_core::settings::{
-    AllSettings, KeyHolder, ProgramSettings, SandboxAccess, SandboxReach, SettingRow, SettingValue,
-    StrategyChoice, rows,
+    AllSettings, FilterChoice, KeyHolder, ProgramSettings, SandboxAccess, SandboxReach, SettingRow,
+    SettingValue, StrategyChoice, rows,
 };
 use archeflow_core::sprint;
 
@@ -255,6 +255,11 @@ impl Settings {
         self.all().program.git.auto_merge
     }
 
+    /// What to do about files that git converts with a program.
+    pub fn filters(&self) -> FilterChoice {
+        self.all().program.git.filters
+    }
+
     /// Prefix of run branches; ends with `/`.
     pub fn branch_prefix(&self) -> String {
         self.all().program.git.branch_prefix
@@ -280,6 +285,7 @@ impl Settings {
             read: settings.read.iter().map(|path| below_home(path, home)).collect(),
             write: settings.write.iter().map(|path| below_home(path, home)).collect(),
             hosts: settings.hosts,
+            setup_hosts: settings.setup_hosts,
             limits: SandboxLimits {
                 memory: bytes(settings.memory_mb),
                 processes: Some(settings.processes),

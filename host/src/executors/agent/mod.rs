@@ -28,7 +28,7 @@ use super::context::AgentInputs;
 use super::done::{Done, End};
 use super::held_key::KeyHolding;
 use super::meter::{self, EarlierParts, UsageMeter};
-use super::{ExecutorFault, Message, account, artifact_name, citations, report, usage};
+use super::{ExecutorFault, Message, account, artifact_name, citations, report, spelling, usage};
 use crate::backends::{AgentBackend, cli::Start};
 use crate::failpoint;
 use crate::git::user_state::UserState;
@@ -391,10 +391,8 @@ impl<'a> Attempt<'a> {
             let answer = conversation.measure(self.world, &said, commit)?;
             return self.complete(done, silent_after_answer, &said, answer, change);
         }
-        citations::resolve(&self.world.repo, &start.at, &mut answer)?;
-        if self.inputs.anchors {
-            citations::anchor(&self.world.repo, &start.at, &mut answer)?;
-        }
+        spelling::respell(&self.world.repo, &start.at, &mut answer)?;
+        citations::resolve(&self.world.repo, &start.at, &self.inputs.changed, &mut answer)?;
         if let Err((kind, reason)) = accept::accept(start.role, &answer, change.is_some()) {
             let kept_as = change.map(|change| change.kept_as);
             let misfit = spoken.and_then(|spoken| spoken.misfit);

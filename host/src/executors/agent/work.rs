@@ -36,7 +36,7 @@ impl Attempt<'_> {
             },
         };
         let mut change =
-            looking::change_of(&self.world.repo, &base, &commit, &keep, self.inputs.binary_bytes)?;
+            looking::change_of(&self.world.repo, &base, &commit, &keep, self.inputs.wanted_signs())?;
         change.signs.seen.extend(looking::not_shown(&self.world.repo, &base, &commit)?);
         change.signs.seen.sort();
         if let Some(collected) = collected {

@@ -3,10 +3,13 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use archeflow_core::projections::commit_message;
+
 use super::Error;
 use crate::git::repo::{Identity, Repo, answered};
+use crate::git::signing::Signing;
 use crate::git::workspace::{by, point};
-use crate::git::{ObjectId, runner};
+use crate::git::{ObjectId, change, runner};
 
 /// How the work comes onto the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,9 +30,16 @@ pub struct Work<'a> {
     /// The commit the work began from, as it was written down then.
     pub base: &'a ObjectId,
     pub message: &'a str,
-    pub identity: &'a Identity,
+    pub by: Committer<'a>,
     /// A ref under `refs/archeflow/keep/` that makes the result reachable.
     pub keep: &'a str,
+}
+
+/// Whose commits they are, and how they are signed.
+#[derive(Debug, Clone, Copy)]
+pub struct Committer<'a> {
+    pub identity: &'a Identity,
+    pub signing: Option<&'a Signing>,
 }
 
 /// What building gave.
@@ -47,6 +57,10 @@ pub enum BuildResult {
     Nothing,
     /// The target no longer contains the commit the work began from: its history was rewritten.
     BaseGone,
+    /// The user's git could not sign it.
+    Unsigned {
+        what: String,
+    },
 }
 
 /// Builds the commit for `work` on top of its target.
@@ -58,9 +72,9 @@ pub fn build(repo: &Repo, strategy: BuildStrategy, work: &Work<'_>) -> Result<Bu
         return Ok(BuildResult::Nothing);
     }
     let built = match strategy {
-        BuildStrategy::NoFf => merged(repo, work, &[work.target, work.work])?,
-        BuildStrategy::Squash => merged(repo, work, &[work.target])?,
-        BuildStrategy::Rebase => replayed(repo, work)?,
+        BuildStrategy::NoFf => merged(repo, work, &[work.target, work.work]),
+        BuildStrategy::Squash => merged(repo, work, &[work.target]),
+        BuildStrategy::Rebase => replayed(repo, work),
     };
     keep(repo, built, work.keep)
 }
@@ -73,22 +87,50 @@ pub fn revert(
     landed: &ObjectId,
     old: &ObjectId,
     message: &str,
-    identity: &Identity,
+    by: Committer<'_>,
     kept_as: &str,
 ) -> Result<BuildResult, Error> {
     let built = match three_way(repo, landed, tip, old)? {
-        Merge::Conflict(paths) => BuildResult::Conflict { paths },
-        Merge::Clean(tree) if tree == repo.tree_of(tip)? => BuildResult::Nothing,
-        Merge::Clean(tree) => commit(repo, tree, &[tip], message, identity)?,
+        Merge::Conflict(paths) => Ok(BuildResult::Conflict { paths }),
+        Merge::Clean(tree) if tree == repo.tree_of(tip)? => Ok(BuildResult::Nothing),
+        Merge::Clean(tree) => commit(repo, tree, &[tip], message, by),
     };
     keep(repo, built, kept_as)
+}
+
+/// What a revert would change, without building it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RevertPreview {
+    /// Paths that change, each with `A`, `M` or `D`.
+    Changes(Vec<(char, Vec<u8>)>),
+    Conflict(Vec<Vec<u8>>),
+}
+
+/// What [`revert`] would change on top of `tip`.
+pub fn preview_revert(
+    repo: &Repo,
+    tip: &ObjectId,
+    landed: &ObjectId,
+    old: &ObjectId,
+) -> Result<RevertPreview, Error> {
+    let tree = match three_way(repo, landed, tip, old)? {
+        Merge::Conflict(paths) => return Ok(RevertPreview::Conflict(paths)),
+        Merge::Clean(tree) => tree,
+    };
+    let touched = change::touched(repo, tip, &tree)?;
+    let status = |one: &change::ChangedPath| match (one.old_oid.is_zero(), one.new_oid.is_zero()) {
+        (true, _) => 'A',
+        (_, true) => 'D',
+        (false, false) => 'M',
+    };
+    Ok(RevertPreview::Changes(touched.into_iter().map(|one| (status(&one), one.path)).collect()))
 }
 
 fn merged(repo: &Repo, work: &Work<'_>, parents: &[&ObjectId]) -> Result<BuildResult, Error> {
     match merge(repo, work.target, work.work)? {
         Merge::Conflict(paths) => Ok(BuildResult::Conflict { paths }),
         Merge::Clean(tree) if tree == repo.tree_of(work.target)? => Ok(BuildResult::Nothing),
-        Merge::Clean(tree) => commit(repo, tree, parents, work.message, work.identity),
+        Merge::Clean(tree) => commit(repo, tree, parents, work.message, work.by),
     }
 }
 
@@ -96,7 +138,7 @@ fn replayed(repo: &Repo, work: &Work<'_>) -> Result<BuildResult, Error> {
     let range = format!("{}..{}", work.base, work.work);
     let args = ["rev-list", "--reverse", "--topo-order", "--parents", &range];
     let listing = repo.side()?.args(args).done()?;
-    let (mut tip, mut tip_tree) = (work.target.clone(), repo.tree_of(work.target)?);
+    let (mut trees, mut tip_tree) = (Vec::new(), repo.tree_of(work.target)?);
     for line in String::from_utf8_lossy(&listing.stdout).lines() {
         let names = line.split(' ').map(|name| ObjectId::parse(name.as_bytes()));
         let names: Vec<ObjectId> =
@@ -105,46 +147,82 @@ fn replayed(repo: &Repo, work: &Work<'_>) -> Result<BuildResult, Error> {
             let commit = names.first().unwrap_or(work.work).clone();
             return Err(Error::MergeInWork { commit });
         };
-        match three_way(repo, parent, &tip, original)? {
+        match three_way(repo, parent, &tip_tree, original)? {
             Merge::Conflict(paths) => return Ok(BuildResult::Conflict { paths }),
             Merge::Clean(tree) if tree == tip_tree => {}
             Merge::Clean(tree) => {
-                tip = replay(repo, original, &tip, &tree, work.identity)?;
+                trees.push((original.clone(), tree.clone()));
                 tip_tree = tree;
             }
         }
     }
-    if tip == *work.target {
-        return Ok(BuildResult::Nothing);
+    let Some(((last, last_tree), before)) = trees.split_last() else { return Ok(BuildResult::Nothing) };
+    let mut tip = work.target.clone();
+    for (original, tree) in before {
+        tip = replay(repo, original, &tip, tree, None, work.by)?;
     }
+    tip = replay(repo, last, &tip, last_tree, Some(work.message), work.by)?;
     Ok(BuildResult::Commit { oid: tip, tree: tip_tree })
 }
 
-/// Writes a commit again with another parent and tree; author, message and encoding stay, byte for byte.
+/// Writes a commit again with another parent and tree; author, encoding and message stay. The last one gets the trailers
+/// of the landing; lines of the agent's that would be read as such are indented.
 fn replay(
     repo: &Repo,
     original: &ObjectId,
     parent: &ObjectId,
     tree: &ObjectId,
-    identity: &Identity,
+    landing: Option<&str>,
+    committer: Committer<'_>,
 ) -> Result<ObjectId, Error> {
     let object = repo.side()?.args(["cat-file", "commit", original.as_str()]).done()?.stdout;
     let end = object.windows(2).position(|pair| pair == b"\n\n").unwrap_or(object.len());
     let (header, message) = object.split_at(end);
     let kept = |name: &[u8]| header.split(|byte| *byte == b'\n').find(|line| line.starts_with(name));
+    let message = with_trailers(message.get(2..).unwrap_or_default(), landing);
+    let author = kept(b"author ").unwrap_or(b"author archeflow <archeflow@localhost> 0 +0000");
+    if let Some(signing) = committer.signing {
+        let args = ["commit-tree", tree.as_str(), "-p", parent.as_str()];
+        let mut git =
+            by_author(repo.signed(by(repo.side()?, committer.identity).args(args), signing), author);
+        if let Some(encoding) = kept(b"encoding ").and_then(|line| line.strip_prefix(b"encoding ")) {
+            git = git.setting(&format!("i18n.commitEncoding={}", String::from_utf8_lossy(encoding)));
+        }
+        return Ok(answered(&args, &signature(git.input(message).done())?)?);
+    }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let who = |text: &str| text.replace(['<', '>', '\n', '\0'], "");
     let mut new = format!("tree {tree}\nparent {parent}\n").into_bytes();
-    new.extend_from_slice(kept(b"author ").unwrap_or(b"author archeflow <archeflow@localhost> 0 +0000"));
-    let (name, email) = (who(&identity.name), who(&identity.email));
+    new.extend_from_slice(author);
+    let identity = committer.identity;
+    let (name, email) = (who(&identity.committer_name), who(&identity.committer_email));
     new.extend_from_slice(format!("\ncommitter {name} <{email}> {now} +0000").as_bytes());
     if let Some(encoding) = kept(b"encoding ") {
         new.extend_from_slice(b"\n");
         new.extend_from_slice(encoding);
     }
-    new.extend_from_slice(if message.is_empty() { b"\n\n" } else { message });
+    new.extend_from_slice(b"\n\n");
+    new.extend(message);
     let args = ["hash-object", "-t", "commit", "-w", "--stdin"];
     Ok(answered(&args, &repo.side()?.args(args).input(new).done()?)?)
+}
+
+/// The agent's message, with the trailers of the landing as its last paragraph.
+fn with_trailers(message: &[u8], landing: Option<&str>) -> Vec<u8> {
+    let mut text = Vec::new();
+    for line in message.split_inclusive(|byte| *byte == b'\n') {
+        if commit_message::is_trailer(line) {
+            text.extend_from_slice(b"    ");
+        }
+        text.extend_from_slice(line);
+    }
+    let Some(landing) = landing else { return text };
+    if text.trim_ascii().is_empty() {
+        return landing.as_bytes().to_vec();
+    }
+    text.truncate(text.trim_ascii_end().len());
+    text.extend_from_slice(format!("\n\n{}\n", commit_message::trailers(landing)).as_bytes());
+    text
 }
 
 fn commit(
@@ -152,18 +230,49 @@ fn commit(
     tree: ObjectId,
     parents: &[&ObjectId],
     message: &str,
-    identity: &Identity,
+    committer: Committer<'_>,
 ) -> Result<BuildResult, Error> {
     let args = ["commit-tree", tree.as_str()];
-    let mut git = by(repo.side()?, identity).args(args);
+    let mut git = by(repo.side()?, committer.identity).args(args);
     for parent in parents {
         git = git.args(["-p", parent.as_str()]);
     }
-    let oid = answered(&args, &git.input(message).done()?)?;
+    let output = match committer.signing {
+        Some(signing) => signature(repo.signed(git, signing).input(message).done())?,
+        None => git.input(message).done()?,
+    };
+    let oid = answered(&args, &output)?;
     Ok(BuildResult::Commit { oid, tree })
 }
 
-fn keep(repo: &Repo, built: BuildResult, reference: &str) -> Result<BuildResult, Error> {
+/// The author of a commit that is written again, from its line in the object: `author name <email> seconds zone`.
+fn by_author(git: runner::GitCommand, line: &[u8]) -> runner::GitCommand {
+    let text = String::from_utf8_lossy(line.strip_prefix(b"author ").unwrap_or(line)).into_owned();
+    let Some((name, rest)) = text.split_once('<') else { return git };
+    let Some((email, date)) = rest.rsplit_once('>') else { return git };
+    let name = if name.trim().is_empty() { "unknown" } else { name.trim() };
+    git.env("GIT_AUTHOR_NAME", name)
+        .env("GIT_AUTHOR_EMAIL", email)
+        .env("GIT_AUTHOR_DATE", format!("@{}", date.trim()))
+}
+
+/// A command that signs fails mostly because there is no key or no agent that has it.
+fn signature(output: Result<runner::Output, runner::Error>) -> Result<runner::Output, Error> {
+    output.map_err(|error| match error {
+        runner::Error::Failed { stderr, .. } => Error::Unsigned { what: stderr },
+        timeout @ runner::Error::TimedOut { .. } => Error::Unsigned { what: timeout.to_string() },
+        other @ (runner::Error::Missing
+        | runner::Error::TooOld { .. }
+        | runner::Error::Io { .. }
+        | runner::Error::Unexpected { .. }) => other.into(),
+    })
+}
+
+fn keep(repo: &Repo, built: Result<BuildResult, Error>, reference: &str) -> Result<BuildResult, Error> {
+    let built = match built {
+        Err(Error::Unsigned { what }) => BuildResult::Unsigned { what },
+        other => other?,
+    };
     if let BuildResult::Commit { oid, .. } = &built {
         point(repo, &[(oid.clone(), reference.to_owned())])?;
     }

@@ -14,7 +14,9 @@ mod verify;
 
 use std::path::PathBuf;
 
-pub use build::{BuildResult, BuildStrategy, Work, build, conflicts, revert};
+pub use build::{
+    BuildResult, BuildStrategy, Committer, RevertPreview, Work, build, conflicts, preview_revert, revert,
+};
 pub(crate) use forward::clash;
 pub use forward::land;
 pub use recover::{Recovered, recover};
@@ -49,6 +51,8 @@ pub enum LandAttempt {
 pub enum Error {
     #[error("commit {commit} is a merge, which can't be replayed; use the strategy no-ff")]
     MergeInWork { commit: ObjectId },
+    #[error("the commit could not be signed: {what}")]
+    Unsigned { what: String },
     #[error("{new} does not contain {old}, so the branch can't move forward to it")]
     NotForward { old: ObjectId, new: ObjectId },
     #[error("moving the files failed ({cause}) and {path} could not be put back: {why}")]

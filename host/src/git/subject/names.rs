@@ -5,7 +5,7 @@ use super::{Error, ResolvedSubject, about};
 use crate::git::repo::{Repo, short_name};
 use crate::git::runner::{self, GitCommand};
 use crate::git::{ObjectId, change, files};
-use crate::nearest::closest;
+use archeflow_core::text::closest;
 
 /// Where a repository keeps its main line when no remote names one.
 const DEFAULTS: [&str; 3] = ["refs/heads/main", "refs/heads/master", "refs/heads/trunk"];

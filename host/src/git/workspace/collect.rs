@@ -315,8 +315,8 @@ const BORROW: &str = "GIT_ALTERNATE_OBJECT_DIRECTORIES";
 pub(in crate::git) fn by(git: runner::GitCommand, identity: &Identity) -> runner::GitCommand {
     git.env("GIT_AUTHOR_NAME", &identity.name)
         .env("GIT_AUTHOR_EMAIL", &identity.email)
-        .env("GIT_COMMITTER_NAME", &identity.name)
-        .env("GIT_COMMITTER_EMAIL", &identity.email)
+        .env("GIT_COMMITTER_NAME", &identity.committer_name)
+        .env("GIT_COMMITTER_EMAIL", &identity.committer_email)
 }
 
 /// The commits named in the agent's git directory, read without git and without following links.

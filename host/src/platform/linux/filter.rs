@@ -81,11 +81,8 @@ const MODES_OF_OLD: [i64; 5] =
 #[cfg(not(target_arch = "x86_64"))]
 const MODES_OF_OLD: [i64; 0] = [];
 
-/// On x86 every call has a second number (x32).
-#[cfg(target_arch = "x86_64")]
-const SECOND_NUMBER: Option<i64> = Some(0x4000_0000);
-#[cfg(not(target_arch = "x86_64"))]
-const SECOND_NUMBER: Option<i64> = None;
+/// On x86 every call has a second number with this bit (x32), which would go past the rules. Few kernels still have them.
+const SECOND_NUMBER: u32 = 0x4000_0000;
 
 /// Requests that type into a terminal: `TIOCSTI` and `TIOCLINUX`. As numbers, since `libc` gives them another type for
 /// musl than for glibc.
@@ -134,7 +131,29 @@ pub(super) fn programs(scope: FilterScope) -> io::Result<[BpfProgram; 2]> {
     if !scope.modes {
         refused.extend(MODES.iter().chain(&MODES_OF_OLD).map(|call| (*call, Vec::new())));
     }
-    Ok([compile(refused, libc::EPERM)?, compile(absent, libc::ENOSYS)?])
+    let mut absent = compile(absent, libc::ENOSYS)?;
+    if cfg!(target_arch = "x86_64") {
+        absent.splice(0..0, without_second_numbers());
+    }
+    Ok([compile(refused, libc::EPERM)?, absent])
+}
+
+/// The beginning of a program: calls by their second number are refused as if the kernel did not have them. A rule for each
+/// would double the filter, which the kernel goes through once for every call when it is set.
+fn without_second_numbers() -> [seccompiler::sock_filter; 3] {
+    let step = |code: u32, jf: u8, k: u32| seccompiler::sock_filter {
+        code: u16::try_from(code).unwrap_or_default(),
+        jt: 0,
+        jf,
+        k,
+    };
+    let no_such_call = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned();
+    [
+        // The number of the call is the first word there is.
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
+        step(libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K, 1, SECOND_NUMBER),
+        step(libc::BPF_RET | libc::BPF_K, 0, no_such_call),
+    ]
 }
 
 /// A program as `bwrap` reads it from a file.
@@ -151,13 +170,9 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 type Condition = Result<SeccompCondition, seccompiler::BackendError>;
 
 fn compile(rules: Rules, answer: i32) -> io::Result<BpfProgram> {
-    let mut all = rules.clone();
-    if let Some(second) = SECOND_NUMBER {
-        all.extend(rules.into_iter().map(|(call, rules)| (call | second, rules)));
-    }
     let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(io::Error::other)?;
     let answer = SeccompAction::Errno(answer.cast_unsigned());
-    let filter = SeccompFilter::new(all, SeccompAction::Allow, answer, arch).map_err(io::Error::other)?;
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, answer, arch).map_err(io::Error::other)?;
     filter.try_into().map_err(io::Error::other)
 }
 
@@ -227,6 +242,64 @@ mod tests {
             programs(FilterScope { nested_sandboxes: false, network: FilteredNetwork::None, modes: false })?;
         assert_eq!(bytes(&open).len(), open.len() * 8);
         assert!(closed.len() > open.len(), "{} {}", closed.len(), open.len());
+        Ok(())
+    }
+
+    /// What a program answers to a call without arguments, as the kernel works through it.
+    fn answer(program: &BpfProgram, call: i64) -> u32 {
+        let number = u32::try_from(call).unwrap_or(u32::MAX);
+        // The kernel's own numbers for the two architectures.
+        let arch = if cfg!(target_arch = "x86_64") { 0xc000_003e } else { 0xc000_00b7 };
+        let (mut at, mut value) = (0, 0_u32);
+        while let Some(step) = program.get(at) {
+            at += 1;
+            let code = u32::from(step.code);
+            let jump = |holds: bool| usize::from(if holds { step.jt } else { step.jf });
+            if code == libc::BPF_LD | libc::BPF_W | libc::BPF_ABS {
+                value = match step.k {
+                    0 => number,
+                    4 => arch,
+                    _ => 0,
+                };
+            } else if code == libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K {
+                at += jump(value == step.k);
+            } else if code == libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K {
+                at += jump(value & step.k != 0);
+            } else if code == libc::BPF_JMP | libc::BPF_JGT | libc::BPF_K {
+                at += jump(value > step.k);
+            } else if code == libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K {
+                at += jump(value >= step.k);
+            } else if code == libc::BPF_JMP | libc::BPF_JA {
+                at += usize::try_from(step.k).unwrap_or(usize::MAX);
+            } else if code == libc::BPF_ALU | libc::BPF_AND | libc::BPF_K {
+                value &= step.k;
+            } else if code == libc::BPF_RET | libc::BPF_K {
+                return step.k;
+            } else {
+                panic!("a step that the filters did not use so far: {code:#x}");
+            }
+        }
+        panic!("the program has no end");
+    }
+
+    #[test]
+    fn s_12_calls_are_refused_by_both_of_their_numbers() -> io::Result<()> {
+        let scope = FilterScope { nested_sandboxes: false, network: FilteredNetwork::Full, modes: true };
+        let [refused, absent] = programs(scope)?;
+        let refuses = |error: i32| libc::SECCOMP_RET_ERRNO | error.cast_unsigned();
+        for (call, by_refused, by_absent) in [
+            (libc::SYS_getpid, libc::SECCOMP_RET_ALLOW, libc::SECCOMP_RET_ALLOW),
+            (libc::SYS_mount, refuses(libc::EPERM), libc::SECCOMP_RET_ALLOW),
+            (libc::SYS_keyctl, refuses(libc::EPERM), libc::SECCOMP_RET_ALLOW),
+            (libc::SYS_io_uring_setup, libc::SECCOMP_RET_ALLOW, refuses(libc::ENOSYS)),
+            (libc::SYS_clone3, libc::SECCOMP_RET_ALLOW, refuses(libc::ENOSYS)),
+        ] {
+            assert_eq!((answer(&refused, call), answer(&absent, call)), (by_refused, by_absent), "{call}");
+            if cfg!(target_arch = "x86_64") {
+                let second = call | i64::from(SECOND_NUMBER);
+                assert_eq!(answer(&absent, second), refuses(libc::ENOSYS), "the second number of {call}");
+            }
+        }
         Ok(())
     }
 }

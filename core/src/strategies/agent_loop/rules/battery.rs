@@ -9,6 +9,8 @@ use crate::model::LoopPolicy;
 pub enum Check {
     Passed,
     Failed,
+    /// It failed before the step as well, in the same places: that is shown and held against nobody (L-03).
+    FailedBefore,
     /// The project has none; that is noted.
     Missing,
 }
@@ -18,6 +20,7 @@ impl Check {
         match word {
             "passed" => Some(Check::Passed),
             "failed" => Some(Check::Failed),
+            "failed_before" => Some(Check::FailedBefore),
             "missing" => Some(Check::Missing),
             _ => None,
         }
@@ -41,7 +44,7 @@ pub fn objections(battery: Battery, policy: &LoopPolicy) -> Vec<&'static str> {
         Check::Failed => against.push("security issue, nothing is committed"),
         // The scan is the program's own: where it did not run, nothing was checked.
         Check::Missing => against.push("security was not looked at"),
-        Check::Passed => {}
+        Check::Passed | Check::FailedBefore => {}
     }
     if battery.tests == Check::Failed {
         against.push("tests fail");

@@ -18,6 +18,8 @@ pub struct RoutedSignal {
     pub next: Speaker,
     /// What the program itself knows about it.
     pub facts: TurnFacts,
+    /// The rules the loop began with ([`crate::model::LOOP_RULES`]).
+    pub rules: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,6 +34,8 @@ pub struct TurnFacts {
     pub oversized: bool,
     /// It reports that it is done and changed nothing.
     pub nothing_done: bool,
+    /// The step changed the cycle file or an archive, which only the program writes (L-04).
+    pub own_file: bool,
 }
 
 /// The event a block amounts to in this state; or why it amounts to none.
@@ -86,7 +90,12 @@ fn of_planner(said: RoutedSignal) -> Option<TurnEvent> {
 fn of_actor(said: RoutedSignal) -> Option<TurnEvent> {
     match (said.result, said.next) {
         _ if said.facts.grave => Some(TurnEvent::GraveFail),
-        _ if said.facts.oversized || said.facts.nothing_done => Some(TurnEvent::Fail),
+        _ if said.facts.oversized || said.facts.own_file => Some(TurnEvent::Fail),
+        // A person who is needed is asked; only a failure that says so itself is an end (L-05, PJ-07).
+        (result, Speaker::Human) if said.rules > 0 && result != Some(Token::Fail) => {
+            Some(TurnEvent::NeedsPerson)
+        }
+        _ if said.facts.nothing_done => Some(TurnEvent::Fail),
         (Some(Token::Success), _) => Some(TurnEvent::Success),
         (Some(Token::Fail), Speaker::Human) => Some(TurnEvent::GraveFail),
         (Some(Token::Fail), _) => Some(TurnEvent::Fail),

@@ -1,6 +1,7 @@
 //! Finds the blocks in the lines of a text, and makes a signal of each.
 
 use super::fields::{self, Label, SignalField};
+use super::standing::{is_struck_out, is_withdrawn_heading, withdraws, withdraws_a_block};
 use super::{Deviation, How, Signal, route, values};
 use crate::model::{Risk, Speaker, Token};
 use crate::read::lines::{LineKind, TextLine};
@@ -28,6 +29,8 @@ struct Draft {
     /// Which of the four are among the fields: agent, result, summary, next.
     has: [bool; 4],
     notes: Vec<Deviation>,
+    /// Lines right above the block that take it back, such as a heading.
+    doubts: Vec<usize>,
     blank: bool,
     columns: Vec<Label>,
 }
@@ -53,6 +56,16 @@ impl Draft {
         self.has(Label::Next) && self.of_the_four() >= 3
     }
 
+    /// An author and a result, and nobody is next yet.
+    fn is_half(&self) -> bool {
+        self.has(Label::Agent) && self.has(Label::Result) && !self.has(Label::Next)
+    }
+
+    /// A second paragraph of a summary, or the list that is one.
+    fn is_in_summary(&self) -> bool {
+        self.is_half() && self.fields.last().is_some_and(|(_, field)| field.label == Label::Summary)
+    }
+
     /// A list that happens to mention an agent is no block.
     fn is_block(&self) -> bool {
         let enough = self.of_the_four();
@@ -67,6 +80,10 @@ struct Finder {
     signals: Vec<Signal>,
     /// The block before may still get its signature.
     unsigned: bool,
+    /// Nothing but a risk, a confidence or a signature was since the block before.
+    adjoining: bool,
+    /// The heading over the text at hand takes it back.
+    withdrawn_heading: Option<usize>,
     /// The text since the block before; a plan may have fields outside its block.
     risk: Option<Risk>,
 }
@@ -88,6 +105,7 @@ impl Finder {
             | LineKind::Comment => {
                 self.close();
                 self.unsigned = false;
+                self.adjoining = false;
             }
         }
     }
@@ -113,17 +131,37 @@ impl Finder {
     }
 
     fn take_prose(&mut self, number: usize, line: &TextLine) {
+        if line.text.trim_start().starts_with('#') {
+            self.withdrawn_heading = is_withdrawn_heading(line.text).then_some(number);
+        }
         if fields::announces(line.text) {
             self.close();
             self.draft.announced = true;
         } else if self.draft.fields.is_empty() {
             self.draft.announced &= is_break(line.text);
-        } else if self.draft.blank || line.text.trim_start().starts_with('#') || is_break(line.text) {
+        } else if (self.draft.blank && !self.draft.is_in_summary())
+            || line.text.trim_start().starts_with('#')
+            || is_break(line.text)
+        {
             self.close();
         } else {
             self.go_on(number, line.text.trim());
         }
-        self.unsigned &= line.text.trim().is_empty() || is_break(line.text);
+        self.unsigned &= is_break(line.text);
+        self.adjoining &= is_break(line.text);
+        if self.draft.fields.is_empty() && withdraws_a_block(line.text) {
+            self.withdraw_last(number);
+        }
+    }
+
+    /// A line below a block that takes something back is about that block, as far as can be told: it is asked about.
+    fn withdraw_last(&mut self, number: usize) {
+        let Some(signal) = self.signals.last_mut() else { return };
+        if !matches!(signal.result, Some(Token::Insufficient | Token::Fail) | None) {
+            signal.result = None;
+            note(signal, number, How::WithdrawnResult);
+            signal.deviations.truncate(MAX_DEVIATIONS);
+        }
     }
 
     /// A line behind a field that is none itself.
@@ -136,7 +174,14 @@ impl Finder {
                 How::WrappedSummary
             }
             Label::Risk | Label::Confidence | Label::Signature | Label::Extra | Label::Unknown => return,
-            Label::Agent | Label::Result | Label::Next => How::StrayText,
+            // What follows a result is a part of it: it may take it back.
+            Label::Result => {
+                field.value.push_str(" (");
+                field.value.push_str(text);
+                field.value.push(')');
+                How::StrayText
+            }
+            Label::Agent | Label::Next => How::StrayText,
         };
         self.draft.notes.push(Deviation { line: number, how });
     }
@@ -150,10 +195,15 @@ impl Finder {
         }
         let four = field.label.is_of_the_four();
         let empty = self.draft.fields.is_empty();
+        if empty && !four && self.adjoining {
+            self.take_late(number, &field);
+        }
         if empty && !four {
             return;
         }
-        if self.begins_another(&field) || (self.draft.blank && !empty && !four) {
+        // Behind a blank line a block goes on as long as it has no end yet (L-01); so does one without a next agent.
+        let known = four || field.label != Label::Unknown || self.draft.is_half();
+        if self.begins_another(&field) || (self.draft.blank && !empty && !known) {
             self.close();
             if !four {
                 return;
@@ -164,7 +214,37 @@ impl Finder {
         }
         self.draft.blank = false;
         self.unsigned = false;
+        self.adjoining = false;
+        if self.draft.fields.is_empty() {
+            self.draft.doubts.extend(self.withdrawn_heading.take());
+        }
         self.draft.push(number, field);
+    }
+
+    /// A risk or a confidence behind a blank line still belongs to the block above it.
+    fn take_late(&mut self, number: usize, field: &SignalField) {
+        let Some(signal) = self.signals.last_mut() else { return };
+        match field.label {
+            Label::Risk => {
+                signal.risk = signal.risk.max(self.risk.take());
+                signal.deviations.retain(|deviation| deviation.how != How::MissingRisk);
+                if signal.risk.is_none() {
+                    note(signal, number, How::UnreadableRisk);
+                }
+            }
+            Label::Confidence => {
+                let (confidence, how) = values::confidence(&field.value);
+                signal.confidence = confidence;
+                signal.deviations.extend(how.map(|how| Deviation { line: number, how }));
+            }
+            Label::Agent
+            | Label::Result
+            | Label::Summary
+            | Label::Next
+            | Label::Signature
+            | Label::Extra
+            | Label::Unknown => {}
+        }
     }
 
     /// A second agent begins another block, unless it is right below the first.
@@ -193,6 +273,8 @@ impl Finder {
         let risk = self.risk.take();
         let signal = made(draft, risk);
         self.unsigned = signal.signature.is_none();
+        self.adjoining = true;
+        self.withdrawn_heading = None;
         self.signals.push(signal);
     }
 }
@@ -206,10 +288,12 @@ fn made(draft: Draft, risk: Option<Risk>) -> Signal {
     let first = draft.fields.first().map_or(0, |(line, _)| *line);
     let last = draft.fields.last().map_or(first, |(line, _)| *line);
     let mut signal = Signal { first, last, risk, deviations: draft.notes, ..Signal::default() };
-    let fields = without_spare_aliases(draft.fields);
+    let (doubts, fields) = (draft.doubts, draft.fields);
+    let (spare, fields) = without_spare_aliases(fields);
     note_form(&mut signal, &fields);
     note_order(&mut signal, &fields);
     take_values(&mut signal, &fields);
+    take_back(&mut signal, &fields, &spare, doubts);
     note_combination(&mut signal);
     signal.deviations.sort_unstable();
     signal.deviations.dedup();
@@ -217,11 +301,16 @@ fn made(draft: Draft, risk: Option<Risk>) -> Signal {
     signal
 }
 
-/// Another word for a field counts only where the right one is missing.
-fn without_spare_aliases(fields: Vec<(usize, SignalField)>) -> Vec<(usize, SignalField)> {
+/// Lines and values of further fields for the result.
+type SpareResults = Vec<(usize, String)>;
+
+/// Another word for a field counts only where the right one is missing. Gives what such fields say about the result too.
+fn without_spare_aliases(fields: Vec<(usize, SignalField)>) -> (SpareResults, Vec<(usize, SignalField)>) {
     let right: Vec<Label> =
         fields.iter().filter(|(_, field)| !field.is_alias).map(|(_, f)| f.label).collect();
     let spare = |field: &SignalField| field.is_alias && right.contains(&field.label);
+    let results = fields.iter().filter(|(_, field)| field.label == Label::Result && spare(field));
+    let results = results.map(|(line, field)| (*line, field.value.clone())).collect();
     let kept = fields.into_iter().map(|(line, field)| {
         if spare(&field) {
             (line, SignalField { label: Label::Extra, notes: Vec::new(), ..field })
@@ -229,7 +318,7 @@ fn without_spare_aliases(fields: Vec<(usize, SignalField)>) -> Vec<(usize, Signa
             (line, field)
         }
     });
-    kept.collect()
+    (results, kept.collect())
 }
 
 fn note(signal: &mut Signal, line: usize, how: How) {
@@ -270,7 +359,7 @@ fn take_values(signal: &mut Signal, fields: &[(usize, SignalField)]) {
         signal.deviations.extend(how.map(|how| Deviation { line, how }));
     }
     if let Some((line, value)) = only(signal, fields, Label::Result, How::MissingResult) {
-        let (result, notes) = values::result(&value);
+        let (result, notes) = values::result(&value, signal.agent);
         signal.result = result;
         signal.deviations.extend(notes.into_iter().map(|how| Deviation { line, how }));
     }
@@ -299,6 +388,28 @@ fn take_values(signal: &mut Signal, fields: &[(usize, SignalField)]) {
             | Label::Extra
             | Label::Unknown => {}
         }
+    }
+}
+
+/// Another field for the result that says otherwise, a withdrawn author or next agent, or a withdrawing line around the
+/// block takes the result back. A rejection stays one.
+fn take_back(
+    signal: &mut Signal,
+    fields: &[(usize, SignalField)],
+    spare: &[(usize, String)],
+    doubts: Vec<usize>,
+) {
+    if matches!(signal.result, Some(Token::Insufficient | Token::Fail)) {
+        return;
+    }
+    let others = spare.iter().filter(|(_, value)| values::contradicts(value, signal.result));
+    let others = others.map(|(line, _)| *line);
+    let named = fields.iter().filter(|(_, field)| matches!(field.label, Label::Agent | Label::Next));
+    let named = named.filter(|(_, field)| is_struck_out(&field.value) || withdraws(&field.value));
+    let found: Vec<usize> = others.chain(named.map(|(line, _)| *line)).chain(doubts).collect();
+    for line in found {
+        signal.result = None;
+        note(signal, line, How::WithdrawnResult);
     }
 }
 
@@ -347,7 +458,13 @@ fn note_combination(signal: &mut Signal) {
     if signal.result.is_some_and(|token: Token| !route::may_say(agent, token)) {
         note(signal, line, How::NotTheirs);
     }
-    if (agent, signal.result, next) == (Speaker::Actor, Some(Token::Fail), Speaker::Human) {
+    let extended = matches!(
+        (agent, signal.result, next),
+        (Speaker::Actor, Some(Token::Fail), Speaker::Human)
+            | (Speaker::Actor, Some(Token::Success), Speaker::Human | Speaker::Planner)
+            | (Speaker::Judge, Some(Token::Pass), Speaker::Planner)
+    );
+    if extended {
         note(signal, line, How::ExtendedTriple);
     }
     if route::amounts_to(agent, signal.result, next).is_none() {

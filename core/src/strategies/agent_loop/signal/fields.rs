@@ -101,8 +101,9 @@ fn listed(bare: &str, indent: u32) -> Option<SignalField> {
     };
     let mut field = labelled(inner)?;
     notes.append(&mut field.notes);
-    // Prose has colons too: only a list has unknown fields.
-    let said = field.label != Label::Unknown || !notes.contains(&How::NoMarker);
+    // Prose has colons too: only a list, or labels in bold, have unknown fields.
+    let bold = notes.contains(&How::DecoratedLabel);
+    let said = field.label != Label::Unknown || bold || !notes.contains(&How::NoMarker);
     said.then_some(SignalField { notes, ..field })
 }
 

@@ -12,6 +12,7 @@ mod fields;
 mod render;
 mod route;
 mod spoken;
+mod standing;
 mod values;
 
 pub use render::{Block, render};
@@ -141,6 +142,10 @@ deviations! {
     /// A near word that practice uses for one of the grammar's.
     OtherResult "other_result" true,
     UnknownResult "unknown_result" true,
+    /// Struck out, questioned or taken back.
+    WithdrawnResult "withdrawn_result" true,
+    /// With a condition, a doubt, or words beside a PASS that are not known.
+    HedgedResult "hedged_result" true,
     /// A word that only another role may use.
     NotTheirs "result_of_another_agent" true,
     DecoratedNext "decorated_next" true,
@@ -148,7 +153,8 @@ deviations! {
     /// The first one counts.
     SeveralNext "several_next" true,
     UnknownNext "unknown_next" true,
-    /// A failure that goes to a person, which the grammar leaves out (PC-03).
+    /// A failure that goes to a person, which the grammar leaves out (PC-03); a PASS that goes to the Planner; a step that
+    /// is done and goes elsewhere than to the Judge.
     ExtendedTriple "extended_triple" true,
     /// Known words in a combination that the grammar does not have (PJ-22).
     IllegalTriple "illegal_triple" false,

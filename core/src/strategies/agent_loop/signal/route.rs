@@ -26,6 +26,8 @@ named! {
         NoNext = "no_next",
         Conflict = "conflict",
         Illegal = "illegal",
+        /// A plan that is withdrawn or hedged, or a step that is withdrawn.
+        Withdrawn = "withdrawn",
         NotStrict = "not_strict",
     }
 }
@@ -41,9 +43,23 @@ pub fn route(signal: &Signal, mode: RouteMode) -> Route {
     {
         return Route::Refused(RouteFault::NotStrict);
     }
+    if is_not_meant(signal, agent, next) {
+        return Route::Refused(RouteFault::Withdrawn);
+    }
     match amounts_to(agent, signal.result, next) {
         Some(token) => Route::To(next, token),
         None => Route::Refused(RouteFault::Illegal),
+    }
+}
+
+/// A plan with a condition is not carried out, and neither is one that was taken back; a step that is taken back is not
+/// judged. What a Judge or a person takes back is unclear, and that has a way of its own.
+fn is_not_meant(signal: &Signal, agent: Speaker, next: Speaker) -> bool {
+    let withdrawn = signal.deviates(How::WithdrawnResult);
+    match (agent, next) {
+        (Speaker::Planner, Speaker::Actor) => withdrawn || signal.deviates(How::HedgedResult),
+        (Speaker::Actor, Speaker::Judge) => withdrawn,
+        _ => false,
     }
 }
 
@@ -64,10 +80,13 @@ fn unclear(agent: Speaker, next: Speaker) -> Option<Option<Token>> {
         (Speaker::Actor, Speaker::Planner) => Some(Some(Token::Fail)),
         (Speaker::Judge, Speaker::Planner) => Some(Some(Token::Insufficient)),
         (Speaker::Actor | Speaker::Judge, Speaker::Human) | (Speaker::Human, Speaker::Planner) => Some(None),
-        (Speaker::Human, Speaker::Human | Speaker::Actor | Speaker::Judge)
-        | (Speaker::Planner, Speaker::Planner | Speaker::Judge)
+        // It is not finished; it is asked once more, as after any answer that does not end a turn.
+        (Speaker::Planner, Speaker::Planner)
         | (Speaker::Actor, Speaker::Actor)
-        | (Speaker::Judge, Speaker::Actor | Speaker::Judge) => None,
+        | (Speaker::Judge, Speaker::Judge) => Some(None),
+        (Speaker::Human, Speaker::Human | Speaker::Actor | Speaker::Judge)
+        | (Speaker::Planner, Speaker::Judge)
+        | (Speaker::Judge, Speaker::Actor) => None,
     }
 }
 
@@ -95,10 +114,12 @@ fn is_legal(agent: Speaker, result: Token, next: Speaker) -> bool {
             matches!(next, Speaker::Actor | Speaker::Human)
         }
         Token::ClarificationNeeded => next == Speaker::Human,
-        Token::Success => next == Speaker::Judge,
+        // Whoever is named: a step that is done is judged, and a person who is named is asked (L-01, L-05).
+        Token::Success => next != Speaker::Actor,
         // To a person where the command was forbidden or nothing can be done (PC-03).
         Token::Fail | Token::Insufficient => matches!(next, Speaker::Planner | Speaker::Human),
-        Token::Pass => next == Speaker::Human,
+        // With steps that are collected until the goal is reached, the Planner is next (MX-01).
+        Token::Pass => matches!(next, Speaker::Human | Speaker::Planner),
         // Texts name the merging agent in several ways (PC-05); the program merges, whatever agent is named.
         Token::Approved | Token::MergeApproved | Token::DeleteApproved => true,
         Token::PrMerged | Token::GoalCycleComplete => agent == Speaker::Human || next == Speaker::Human,

@@ -1,8 +1,9 @@
 //! From the text of a role, or of a person, to what the log keeps of it: the block that counts, as it was routed, and
 //! what the program sees beside it. The text itself is the artifact.
 
-use super::{Route, RouteFault, RouteMode, Signal, SignalBlocks, read, route};
-use crate::model::{Answer, ChangedFile, LoopPolicy, Speaker, Status, StepSize, TurnSignal};
+use super::route::amounts_to;
+use super::{How, Route, RouteFault, RouteMode, Signal, SignalBlocks, read, route};
+use crate::model::{Answer, ChangedFile, LoopPolicy, Speaker, Status, StepSize, Token, TurnSignal};
 use crate::read::{lines, text, words};
 use crate::strategies::agent_loop::rules::commands;
 
@@ -20,6 +21,8 @@ pub struct ActorStep<'a> {
     pub files_left_out: u32,
     /// The lines it added, without their marks.
     pub added: &'a str,
+    /// The files its plan names.
+    pub planned: &'a [String],
 }
 
 /// The answer of a role. Any text is an answer: one without a block is marked as such (PJ-51).
@@ -31,6 +34,7 @@ pub fn answer(by: Speaker, bytes: &[u8], step: Option<ActorStep<'_>>, policy: &L
         let found = found.map(|(line, pattern)| format!("{pattern} in added line {line}"));
         spoken.forbidden = spoken.forbidden.take().or(found);
         spoken.size = Some(size(step));
+        spoken.unplanned = unplanned(step);
     }
     Answer {
         status: Status::Done,
@@ -66,6 +70,7 @@ pub fn spoken(text: &str, policy: &LoopPolicy) -> TurnSignal {
         questions: questions(text),
         deviations: deviations(signal),
         forbidden,
+        unplanned: Vec::new(),
         size: None,
     }
 }
@@ -77,8 +82,56 @@ fn nothing(reading: &SignalBlocks) -> String {
     }
 }
 
+/// Why a block is asked back, with the line and, where that is it, the combination (L-01, L-10).
 fn refused(fault: RouteFault, signal: &Signal) -> String {
-    format!("the block on lines {} to {} can't be routed: {}", signal.first, signal.last, fault.name())
+    let why = match fault {
+        RouteFault::NoAgent => format!(
+            "line {} names none of Human, Planner, Actor, Judge as author",
+            line_of(signal, &[How::UnknownAgent, How::SeveralAgents, How::MissingAgent])
+        ),
+        RouteFault::NoNext if signal.deviates(How::MissingNext) => "it has no line `Next`".to_owned(),
+        RouteFault::NoNext => {
+            format!(
+                "line {} names none of Human, Planner, Actor, Judge as next",
+                line_of(signal, &[How::UnknownNext])
+            )
+        }
+        RouteFault::Conflict => {
+            format!(
+                "line {} contradicts an earlier line with the same label",
+                line_of(signal, &[How::Conflict])
+            )
+        }
+        RouteFault::Withdrawn => {
+            let line = line_of(signal, &[How::WithdrawnResult, How::HedgedResult]);
+            format!("line {line} withdraws or hedges the result")
+        }
+        RouteFault::Illegal => illegal(signal),
+        RouteFault::NotStrict => {
+            let first = signal.deviations.iter().find(|deviation| deviation.how.breaks_the_pattern());
+            let first =
+                first.map(|deviation| format!(" (line {}: {})", deviation.line, deviation.how.name()));
+            format!("it does not match the grammar exactly{}", first.unwrap_or_default())
+        }
+    };
+    format!("the block on lines {} to {} can't be routed: {why}", signal.first, signal.last)
+}
+
+fn line_of(signal: &Signal, hows: &[How]) -> usize {
+    let found = signal.deviations.iter().find(|deviation| hows.contains(&deviation.how));
+    found.map_or(signal.first, |deviation| deviation.line)
+}
+
+fn illegal(signal: &Signal) -> String {
+    let (Some(agent), Some(next)) = (signal.agent, signal.next) else { return "illegal".to_owned() };
+    let result = signal.result.map_or("nothing clear", Token::name);
+    let allowed = Speaker::ALL.into_iter().filter(|next| amounts_to(agent, signal.result, *next).is_some());
+    let allowed: Vec<&str> = allowed.map(Speaker::name).collect();
+    let allowed = match allowed.as_slice() {
+        [] => String::new(),
+        names => format!("; after it {} can be next", names.join(" or ")),
+    };
+    format!("illegal: {} says {result} and names {} as next{allowed}", agent.name(), next.name())
 }
 
 fn deviations(signal: &Signal) -> Vec<String> {
@@ -112,6 +165,23 @@ fn questions(text: &str) -> Vec<String> {
 fn word(kind: &str) -> String {
     let kind = kind.trim().trim_end_matches('.').to_lowercase().replace([' ', '-'], "_");
     text::cap(&kind, 40)
+}
+
+/// A file is planned if the plan names it, the end of its path, or a folder it is in. A plan that names no file plans all.
+fn unplanned(step: ActorStep<'_>) -> Vec<String> {
+    if step.planned.is_empty() {
+        return Vec::new();
+    }
+    let is_planned = |path: &str| {
+        step.planned.iter().any(|planned| {
+            let planned = planned.trim_start_matches("./").trim_end_matches('/');
+            path == planned
+                || path.strip_suffix(planned).is_some_and(|before| before.ends_with('/'))
+                || path.strip_prefix(planned).is_some_and(|rest| rest.starts_with('/'))
+        })
+    };
+    let paths = step.files.iter().map(|file| file.path.as_str()).filter(|path| !is_planned(path));
+    paths.take(MAX_KINDS).map(str::to_owned).collect()
 }
 
 fn size(step: ActorStep<'_>) -> StepSize {

@@ -1,5 +1,6 @@
 //! What the words behind a label mean.
 
+use super::standing::{Standing, is_struck_out, standing, withdraws};
 use super::{How, Signature};
 use crate::model::{Risk, Speaker, Token};
 use crate::read::text::{is_emoji, tail};
@@ -45,8 +46,17 @@ pub(super) fn first_speaker(value: &str) -> Option<Speaker> {
     speakers(value).first().copied()
 }
 
+/// The names in a text. `not the Actor` names nobody.
 fn speakers(value: &str) -> Vec<Speaker> {
-    value.split(|c: char| !c.is_alphanumeric()).filter_map(Speaker::parse).collect()
+    let words = value.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let mut denied = false;
+    let mut named = Vec::new();
+    for word in words {
+        let speaker = Speaker::parse(word);
+        named.extend(speaker.filter(|_| !denied));
+        denied = word.eq_ignore_ascii_case("not") || (denied && word.eq_ignore_ascii_case("the"));
+    }
+    named
 }
 
 fn undecorated(value: &str) -> &str {
@@ -69,15 +79,36 @@ const OTHERS: [(&str, Token); 10] = [
     ("CHANGES_REQUESTED", Token::RevisionRequested),
 ];
 
+/// What an Actor calls a step that is done. A Judge that says so has judged nothing.
+const DONE: [&str; 9] = [
+    "COMPLETE",
+    "COMPLETED",
+    "DONE",
+    "FINISHED",
+    "LOOP_COMPLETE",
+    "STEP_COMPLETE",
+    "GOAL_COMPLETE",
+    "TASK_COMPLETE",
+    "IMPLEMENTED",
+];
+
 /// The result. Two different words are none: a verdict is never guessed.
-pub(super) fn result(value: &str) -> (Option<Token>, Vec<How>) {
-    let found: Vec<(Token, bool)> = words(value).filter_map(|word| token(&word)).collect();
-    let Some((first, is_other)) = found.first().copied() else { return (None, vec![How::UnknownResult]) };
+pub(super) fn result(value: &str, agent: Option<Speaker>) -> (Option<Token>, Vec<How>) {
+    let words: Vec<String> = without_none_failed(words(value).collect());
+    let found: Vec<(Token, bool)> = words.iter().filter_map(|word| token(word)).collect();
+    let Some((first, is_other)) = found.first().copied() else { return done(value, &words, agent) };
+    // Struck out beside another word or not: what was written is not what counts.
+    if is_struck_out(value) {
+        return (None, vec![How::WithdrawnResult]);
+    }
     if found.iter().any(|(other, _)| *other != first) {
         return (None, vec![How::SeveralResults]);
     }
-    if is_taken_back(value) {
-        return (None, vec![How::UnknownResult]);
+    let at = words.iter().position(|word| token(word).is_some()).unwrap_or(0);
+    match standing(value, &words, at, first) {
+        Standing::Withdrawn => return (None, vec![How::WithdrawnResult]),
+        Standing::Hedged => return (None, vec![How::HedgedResult]),
+        Standing::Stands => {}
     }
     let mut notes = Vec::new();
     if is_other {
@@ -85,7 +116,7 @@ pub(super) fn result(value: &str) -> (Option<Token>, Vec<How>) {
     } else if !first.is_of_the_grammar() {
         notes.push(How::ExtendedResult);
     }
-    let single = words(value).count() == 1;
+    let single = words.len() == 1;
     let exact = token_exactly(value).is_some() || (is_other && undecorated(value) == value);
     match (exact, single) {
         (true, true) => {}
@@ -94,6 +125,47 @@ pub(super) fn result(value: &str) -> (Option<Token>, Vec<How>) {
     }
     (Some(first), notes)
 }
+
+/// `14 passed, 0 failed` names no failure.
+fn without_none_failed(words: Vec<String>) -> Vec<String> {
+    let none = |word: &String| matches!(word.as_str(), "0" | "NO" | "ZERO");
+    let fails = |word: &String| token(word).is_some_and(|(token, _)| token == Token::Fail);
+    let mut kept: Vec<String> = Vec::with_capacity(words.len());
+    for word in words {
+        if fails(&word) && kept.last().is_some_and(none) {
+            kept.pop();
+        } else {
+            kept.push(word);
+        }
+    }
+    kept
+}
+
+/// A value without a known word. An Actor that is done has succeeded as far as it can tell; it is judged in any case.
+fn done(value: &str, words: &[String], agent: Option<Speaker>) -> (Option<Token>, Vec<How>) {
+    let at = words.iter().position(|word| DONE.contains(&word.as_str()));
+    let Some(at) = at.filter(|_| agent == Some(Speaker::Actor)) else {
+        let withdrawn = is_struck_out(value) || withdraws(value);
+        return (None, vec![if withdrawn { How::WithdrawnResult } else { How::UnknownResult }]);
+    };
+    match standing(value, words, at, Token::Success) {
+        Standing::Stands => (Some(Token::Success), vec![How::OtherResult]),
+        Standing::Hedged => (None, vec![How::HedgedResult]),
+        Standing::Withdrawn => (None, vec![How::WithdrawnResult]),
+    }
+}
+
+/// Whether another field for the same thing contradicts this result: it says something else, or takes it back.
+pub(super) fn contradicts(value: &str, result: Option<Token>) -> bool {
+    let Some(result) = result else { return false };
+    let words: Vec<String> = words(value).collect();
+    let other = words.iter().any(|word| token(word).is_some_and(|(other, _)| other != result));
+    let at = words.iter().position(|word| token(word).is_some()).unwrap_or(words.len());
+    let rejects = words.iter().any(|word| REJECTING.contains(&word.as_str()));
+    other || rejects || standing(value, &words, at, Token::Success) == Standing::Withdrawn
+}
+
+const REJECTING: [&str; 6] = ["REJECTED", "REJECT", "DECLINED", "BLOCKED", "DENIED", "REFUSED"];
 
 /// `PLAN CREATED` is two words and one token.
 fn words(value: &str) -> impl Iterator<Item = String> {
@@ -107,16 +179,6 @@ fn words(value: &str) -> impl Iterator<Item = String> {
         .filter(|word| !word.is_empty())
         .collect();
     split.into_iter()
-}
-
-/// `NOT PASS`, `PASS if …`: words that take a result back. `PASS, no findings` is none of them.
-fn is_taken_back(value: &str) -> bool {
-    let words: Vec<String> = words(value).collect();
-    let at = words.iter().position(|word| token(word).is_some()).unwrap_or(0);
-    let before = ["NOT", "NO", "NEVER", "ALMOST", "NEARLY", "NON", "CANNOT", "WOULD", "SHOULD"];
-    let behind = ["IF", "UNLESS", "PENDING", "ONCE", "EXCEPT", "PROVIDED"];
-    let among = |word: &String, list: &[&str]| list.contains(&word.as_str());
-    (0..).zip(&words).any(|(n, word)| (n < at && among(word, &before)) || among(word, &behind))
 }
 
 fn token(word: &str) -> Option<(Token, bool)> {

@@ -134,7 +134,7 @@ impl Gathering {
             summarised: opened.summarised,
             verify: opened.verify,
             reviewers,
-            findings: merge(found, &opened.accepted, &self.run.policy().convergence),
+            findings: merge(found, &opened.accepted),
             resolved: Vec::new(),
             compared: false,
             outcome: self.run.outcome.clone(),
@@ -165,9 +165,12 @@ fn listed(cycle: &Cycle, required: &Required) -> Vec<Listed> {
             let mut one = list(finding, None, name);
             one.standing = match (&trial, unfounded) {
                 (Some(Tried { trial: ReproductionResult::Refuted, .. }), _) => Standing::Refuted,
-                (_, Some(why)) => Standing::Unfounded(why),
-                (_, None) => Standing::Yes,
+                (_, Some(why)) if why.counts_as() == Severity::Info => Standing::Unfounded(why),
+                (_, Some(_) | None) => Standing::Yes,
             };
+            if let Some(why) = unfounded {
+                one.severity = one.severity.min(why.counts_as());
+            }
             if matches!(one.standing, Standing::Refuted | Standing::Unfounded(_)) {
                 one.severity = Severity::Info;
             }

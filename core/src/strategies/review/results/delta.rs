@@ -1,17 +1,14 @@
 //! How the findings moved between two reviews of the same subject.
 //!
 //! Each finding of before is paired with one of now at most: by its fingerprint, then by the same code under the same
-//! rule elsewhere (the file was renamed), then by file, rule and words. What is left over is new, or resolved.
+//! rule elsewhere (the file was renamed), then by [`crate::rules::identity`]. What is left over is new, or resolved.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::PROGRAM;
-use crate::rules::convergence::keywords;
+use crate::rules::identity::FindingClaim;
 
 use super::{KnownFinding, Listed, Reviewed, Since, Standing};
-
-/// Half of the rarer words have to be shared where only words are left to go by.
-const ALIKE_PERCENT: usize = 50;
 
 /// Says of every finding whether it is new, and which of those before are gone.
 pub fn compare(reviewed: &mut Reviewed, earlier: &[KnownFinding]) {
@@ -60,27 +57,26 @@ fn pair(
 /// What is left is compared word by word, as long as it is not a flood.
 fn pair_by_words(reviewed: &mut Reviewed, earlier: &[KnownFinding], open: &mut BTreeSet<usize>) {
     const FLOOD: usize = 400;
-    type Words<'a> = (usize, &'a KnownFinding, BTreeSet<String>);
     let left: Vec<usize> = open.iter().copied().take(FLOOD).collect();
-    let mut known: Vec<Words<'_>> = left
-        .into_iter()
-        .filter_map(|at| earlier.get(at).map(|old| (at, old, keywords(&old.description))))
-        .collect();
+    let mut known: Vec<(usize, &KnownFinding, FindingClaim<'_>)> =
+        left.into_iter().filter_map(|at| earlier.get(at).map(|old| (at, old, claim_of(old)))).collect();
     for found in reviewed.findings.iter_mut().filter(|found| found.since.is_none()).take(FLOOD) {
-        let words = keywords(&found.description);
-        let same = |(_, old, then): &Words<'_>| {
-            let shared = words.intersection(then).count() * 100;
-            found.rule == old.rule
-                && found.file == old.file
-                && !found.file.is_empty()
-                && shared > 0
-                && shared >= words.len().min(then.len()) * ALIKE_PERCENT
-        };
-        let Some(place) = known.iter().position(same) else { continue };
+        let now = super::merge::claim(found);
+        let likeness = known.iter().enumerate().map(|(place, (_, _, then))| (place, now.compare(then)));
+        let alike = likeness.filter(|(_, likeness)| likeness.is_same());
+        // Of those that are equally alike, the first.
+        let best = alike.max_by_key(|(place, likeness)| (likeness.points, std::cmp::Reverse(*place)));
+        let Some((place, _)) = best else { continue };
         let (at, old, _) = known.remove(place);
         open.remove(&at);
         found.since = Some(since(Some(old)));
     }
+}
+
+fn claim_of(old: &KnownFinding) -> FindingClaim<'_> {
+    FindingClaim::new(&old.file, old.line, &old.rule, &old.description)
+        .by(old.sources.iter().map(String::as_str))
+        .about(&old.anchor)
 }
 
 fn since(old: Option<&KnownFinding>) -> Since {

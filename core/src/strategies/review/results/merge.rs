@@ -1,22 +1,20 @@
-//! A finding that was reported twice is listed once (AF-094): same file, same category, and near or in the same words.
-//!
-//! Stricter than what is compared over the cycles of a run, where a file and a category are enough: in a list that
-//! people work through, a second defect in the same file must not vanish behind the first.
+//! A finding that was reported twice is listed once (AF-094), by the rule of [`crate::rules::identity`]. The other
+//! reports are kept beside it.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use crate::model::{AcceptedFinding, Convergence};
-use crate::rules::convergence::keywords;
+use crate::model::{AcceptedFinding, PROGRAM, Remark};
+use crate::rules::identity::FindingClaim;
 
-use super::{Listed, Remark, Standing};
+use super::{Listed, Standing};
 
-pub(super) fn merge(found: Vec<Listed>, accepted: &[AcceptedFinding], policy: &Convergence) -> Vec<Listed> {
-    let mut places: BTreeMap<(String, String), Vec<Listed>> = BTreeMap::new();
+pub(super) fn merge(found: Vec<Listed>, accepted: &[AcceptedFinding]) -> Vec<Listed> {
+    let mut places: BTreeMap<String, Vec<Listed>> = BTreeMap::new();
     for one in found {
-        places.entry((one.file.clone(), one.rule.clone())).or_default().push(one);
+        places.entry(one.file.clone()).or_default().push(one);
     }
-    let mut merged: Vec<Listed> = places.into_values().flat_map(|group| merge_place(group, policy)).collect();
+    let mut merged: Vec<Listed> = places.into_values().flat_map(merge_place).collect();
     accept(&mut merged, accepted);
     merged.sort_by_cached_key(rank);
     merged
@@ -39,20 +37,40 @@ fn accept(merged: &mut [Listed], accepted: &[AcceptedFinding]) {
 const FLOOD: usize = 400;
 
 /// Findings that count lead, most severe first; a merged one adds its source and its words.
-fn merge_place(mut group: Vec<Listed>, policy: &Convergence) -> Vec<Listed> {
+fn merge_place(mut group: Vec<Listed>) -> Vec<Listed> {
     group.sort_by_cached_key(rank);
     if group.len() > FLOOD {
         return merge_flood(group);
     }
-    let mut merged: Vec<(BTreeSet<String>, Listed)> = Vec::new();
-    for one in group {
-        let words = keywords(&one.description);
-        match merged.iter_mut().find(|(known, into)| is_same((known, into), (&words, &one), policy)) {
-            Some((_, into)) => join(into, one),
-            None => merged.push((words, one)),
+    let claims: Vec<FindingClaim<'_>> = group.iter().map(claim).collect();
+    let mut leads: Vec<usize> = Vec::new();
+    // The lead that each of them joins; its own place in the list if it leads.
+    let mut joins: Vec<usize> = Vec::new();
+    for (at, (one, its)) in group.iter().zip(&claims).enumerate() {
+        let same = |lead: &&usize| match (group.get(**lead), claims.get(**lead)) {
+            (Some(into), Some(known)) => is_same((into, known), (one, its)),
+            _ => false,
+        };
+        let lead = leads.iter().find(same).copied();
+        if lead.is_none() {
+            leads.push(at);
+        }
+        joins.push(lead.unwrap_or(at));
+    }
+    let mut merged: BTreeMap<usize, Listed> = BTreeMap::new();
+    for (at, (one, lead)) in group.into_iter().zip(joins).enumerate() {
+        match merged.get_mut(&lead) {
+            Some(into) => join(into, one),
+            None => drop(merged.insert(at, one)),
         }
     }
-    merged.into_iter().map(|(_, one)| one).collect()
+    merged.into_values().collect()
+}
+
+pub(super) fn claim(one: &Listed) -> FindingClaim<'_> {
+    FindingClaim::new(&one.file, one.line, &one.rule, &one.description)
+        .by(one.sources.iter().map(String::as_str))
+        .about(&one.anchor)
 }
 
 fn merge_flood(group: Vec<Listed>) -> Vec<Listed> {
@@ -68,26 +86,23 @@ fn merge_flood(group: Vec<Listed>) -> Vec<Listed> {
     merged
 }
 
-fn is_same(
-    (words_a, a): (&BTreeSet<String>, &Listed),
-    (words_b, b): (&BTreeSet<String>, &Listed),
-    policy: &Convergence,
-) -> bool {
+fn is_same((a, known): (&Listed, &FindingClaim<'_>), (b, claim): (&Listed, &FindingClaim<'_>)) -> bool {
     // A refuted finding must not hide behind one that counts, nor give it a trial.
     if (a.standing == Standing::Refuted) != (b.standing == Standing::Refuted) {
+        return false;
+    }
+    // What the program sees stays beside what reviewers say about it.
+    let by_program = |one: &Listed| one.sources.iter().any(|source| source == PROGRAM);
+    if by_program(a) != by_program(b) {
         return false;
     }
     if a.file.is_empty() {
         return a.description == b.description;
     }
-    let near = a.line == 0 || b.line == 0 || a.line.abs_diff(b.line) <= policy.line_window;
-    if !near {
-        return false;
-    }
-    let shared = words_a.intersection(words_b).count() * 100;
-    let alike = shared > 0 && shared >= words_a.len().min(words_b.len()) * policy.overlap_percent as usize;
-    let same_code = !a.anchor.is_empty() && a.anchor == b.anchor && a.line == b.line;
-    alike || same_code
+    // Two reports of one reviewer are two unless there is no doubt.
+    let likeness = claim.compare(known);
+    let one_reviewer = a.sources.iter().any(|source| b.sources.contains(source));
+    if one_reviewer { likeness.is_surely_same() } else { likeness.is_same() }
 }
 
 fn join(into: &mut Listed, other: Listed) {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest;
 use crate::event::{Player, Tokens, Unfounded};
-use crate::model::{Money, Oid, Outcome, ReproductionResult, ReviewPart, Severity, Subject, Verdict};
+use crate::model::{Money, Oid, Outcome, Remark, ReproductionResult, ReviewPart, Severity, Subject, Verdict};
 
 pub use collect::of;
 pub(crate) use collect::of_finding;
@@ -98,12 +98,6 @@ pub struct Listed {
     /// The digest of the code it is about; empty where it names none.
     #[serde(skip)]
     pub anchor: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Remark {
-    pub source: String,
-    pub description: String,
 }
 
 /// Lines of the reviewed tree around what a finding cites, as the host read them.

@@ -1,18 +1,23 @@
-//! The known name closest to a mistyped one.
+//! The known names closest to a mistyped one.
 
 /// The name that differs in the fewest letters, if these are few.
-pub(crate) fn closest<'a>(word: &str, names: &'a [String]) -> Option<&'a str> {
+pub fn closest<'a>(word: &str, names: &'a [String]) -> Option<&'a str> {
     const LONGEST: usize = 40;
     let word = word.to_lowercase();
     if word.len() > LONGEST {
         return None;
     }
     let near = names.iter().map(|name| (distance(&word, name), name)).min()?;
-    (near.0 <= 1 + word.len() / 4).then_some(near.1.as_str())
+    is_near(near.0, &word).then_some(near.1.as_str())
+}
+
+/// Whether so many edits are a slip of the keys rather than another word.
+pub(crate) fn is_near(edits: usize, word: &str) -> bool {
+    edits <= 1 + word.len() / 4
 }
 
 /// Edits from one word to the other.
-fn distance(a: &str, b: &str) -> usize {
+pub(crate) fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, a) in a.chars().enumerate() {

@@ -1,0 +1,302 @@
+//! `archeflow status`: an inbox. First what needs a person, each with the command to type, then what runs, then what
+//! ended last; with a name, one run.
+
+use std::path::Path;
+
+use archeflow_core::model::{Outcome, Reason};
+use archeflow_core::projections::inbox::{InboxItem, InboxRun};
+use archeflow_core::projections::view;
+use archeflow_core::rules::run_names;
+use archeflow_core::run::Run;
+use archeflow_host::open::Project;
+use archeflow_host::store::{index, journal::Journal};
+use archeflow_host::{clock, log};
+use serde_json::{Value, json};
+
+use crate::args::StatusArgs;
+use crate::commands::list::{Around, ListedRun, ago, fold, look_around};
+use crate::commands::{naming, open_project};
+use crate::failure::Failure;
+use crate::output::CommandOutput;
+use crate::render::summary;
+use crate::render::text::{Paint, cut, pad, pad_after, safe_line, stdout_width};
+
+/// What is said about a run that is only shown.
+const FOREIGN: &str = "foreign: this machine did not start it, so it is shown and never executed";
+
+/// More runs than this that wait are not folded; `list` has them.
+const MOST: usize = 50;
+
+/// As many runs that have ended are listed; `list` has all.
+const FINISHED: usize = 5;
+
+pub(crate) fn run(args: &StatusArgs) -> Result<CommandOutput, Failure> {
+    if let Some(name) = &args.id {
+        let project = open_project(&args.place, None, false)?;
+        let id = &naming::named(&project, name)?;
+        let run = fold(&project, id)?;
+        if args.place.json {
+            return Ok(CommandOutput::json(one_json(&project, id, &run)));
+        }
+        let mut out = String::new();
+        one(&mut out, project.is_own(id), id, &run);
+        return Ok(CommandOutput::text(out));
+    }
+    let around = look_around(&args.place, args.place.repo.is_none())?;
+    let inbox = Inbox::of(&around, args.place.repo.is_none(), args.all, args.place.json);
+    if args.place.json {
+        return Ok(CommandOutput::json(inbox.json(&around)?));
+    }
+    let mut out = String::new();
+    inbox.print(&mut out, around.here.as_ref());
+    around.print_missing();
+    Ok(CommandOutput::text(out))
+}
+
+/// Everything that `status` lists, the newest first.
+struct Inbox {
+    active: Vec<Active>,
+    finished: Vec<ListedRun>,
+}
+
+/// A run that is under way or waits, folded.
+struct Active {
+    seen: ListedRun,
+    item: InboxItem,
+}
+
+impl Inbox {
+    /// `everywhere`: also what other repositories wait for; `all`: also what ended there. `whole_ids`: for programs.
+    fn of(around: &Around, everywhere: bool, all: bool, whole_ids: bool) -> Inbox {
+        let here = around.here.as_ref().map(|project| project.places.root());
+        let mut inbox = Inbox { active: Vec::new(), finished: Vec::new() };
+        let runs = around.runs(everywhere);
+        let mut folded = 0;
+        for (at, seen) in runs.iter().enumerate().rev() {
+            let later = runs.get(at + 1..).unwrap_or_default();
+            let ended = matches!(seen.entry.status.as_str(), "merged" | "dry_run")
+                || later.iter().any(|later| replaces(later, seen));
+            let found = match ended {
+                true => Sorted::Finished(seen.clone()),
+                false if folded < MOST => {
+                    folded += 1;
+                    let id = &seen.entry.run_id;
+                    let name = if whole_ids { id.clone() } else { short(id, &seen.root) };
+                    sorted(seen.clone(), &name, here)
+                }
+                false => Sorted::Unread,
+            };
+            match found {
+                Sorted::Active(active) => inbox.active.push(active),
+                Sorted::Finished(seen) if all || here.is_none_or(|here| here == seen.root) => {
+                    inbox.finished.push(seen);
+                }
+                Sorted::Finished(_) | Sorted::Unread => {}
+            }
+        }
+        inbox.finished.truncate(FINISHED);
+        inbox
+    }
+
+    fn groups(&self) -> [(&'static str, &'static str, Vec<&Active>); 2] {
+        let (waiting, running) = self.active.iter().partition(|active| active.item.waiting);
+        [("waiting", "Waiting for you", waiting), ("running", "Running", running)]
+    }
+
+    /// The newest run here as before, and all that are listed: `runs` by group, `now` what waits or runs.
+    fn json(&self, around: &Around) -> Result<Value, Failure> {
+        let latest = around.here.as_ref().and_then(|project| Some((project, latest_of(project)?)));
+        let mut object = match &latest {
+            Some((project, id)) => one_json(project, id, &fold(project, id)?),
+            None => json!({ "run_id": null, "status": "none" }),
+        };
+        let mut runs = Vec::new();
+        let mut add = |group: &str, mut run: Value| {
+            run["group"] = group.into();
+            runs.push(run);
+        };
+        for (group, _, some) in self.groups() {
+            some.into_iter().for_each(|active| add(group, active.json()));
+        }
+        self.finished.iter().for_each(|seen| add("finished", seen.json()));
+        object["now"] = self.active.iter().map(Active::json).collect();
+        object["runs"] = Value::Array(runs);
+        object["missing_repositories"] =
+            around.missing.iter().map(|path| path.display().to_string()).collect();
+        Ok(object)
+    }
+
+    fn print(&self, out: &mut String, here: Option<&Project>) {
+        let paint = Paint::for_stdout();
+        if self.active.is_empty() && self.finished.is_empty() {
+            match here {
+                Some(_) => put!(out, "No runs in this repository yet."),
+                None => put!(out, "Nothing runs or waits for you."),
+            }
+            return;
+        }
+        let here = here.map(|project| project.places.root());
+        for (group, title, some) in self.groups() {
+            if some.is_empty() {
+                if group == "waiting" {
+                    put!(out, "Nothing waits for you.");
+                }
+                continue;
+            }
+            put!(out, "{}", paint.bold(title));
+            some.into_iter().for_each(|active| active.print(out, paint, here));
+        }
+        if self.finished.is_empty() {
+            return;
+        }
+        put!(out, "{}", paint.bold("Finished"));
+        let widest = |of: &dyn Fn(&ListedRun) -> String| {
+            self.finished.iter().map(|seen| of(seen).chars().count()).max().unwrap_or(0)
+        };
+        let now = clock::now();
+        let (word, when) = (|seen: &ListedRun| word(seen), |seen: &ListedRun| ago(now, seen.at));
+        let (word_wide, when_wide) = (widest(&word), widest(&when));
+        for seen in &self.finished {
+            let place = place_of(seen, here);
+            let text = format!("{}  {place}{}", safe_line(&seen.entry.run_id), safe_line(&seen.entry.task));
+            let room = stdout_width().unwrap_or(200).saturating_sub(word_wide + when_wide + 6);
+            put!(
+                out,
+                "  {}  {}  {}",
+                pad_after(&word(seen), &paint.tone(seen.tone(), &word(seen)), word_wide),
+                paint.dim(&pad(&when(seen), when_wide)),
+                cut(&text, room)
+            );
+        }
+    }
+}
+
+/// A review is replaced by the next one of the same change.
+fn replaces(later: &ListedRun, seen: &ListedRun) -> bool {
+    let reviewed = |run: &ListedRun| run.entry.status == "reviewed";
+    reviewed(seen) && reviewed(later) && later.root == seen.root && later.entry.task == seen.entry.task
+}
+
+fn word(seen: &ListedRun) -> String {
+    seen.status().replace('_', " ")
+}
+
+/// The name of a repository that is not this one.
+fn place_of(seen: &ListedRun, here: Option<&Path>) -> String {
+    if here == Some(seen.root.as_path()) { String::new() } else { format!("{}: ", seen.name()) }
+}
+
+fn short(id: &str, root: &Path) -> String {
+    let known = naming::runs_in(&root.join(".archeflow/events"));
+    let at = known.iter().position(|run| run.id == id);
+    at.map_or_else(|| id.to_owned(), |at| run_names::short(at, &known))
+}
+
+/// Where a run belongs.
+enum Sorted {
+    Active(Active),
+    Finished(ListedRun),
+    /// It can't be read, or too many others wait.
+    Unread,
+}
+
+/// The run with what to do about it; without anything to do it is among those that have ended.
+fn sorted(mut seen: ListedRun, name: &str, here: Option<&Path>) -> Sorted {
+    let path = seen.root.join(".archeflow/events").join(format!("{}.jsonl", seen.entry.run_id));
+    let folded = Journal::read(&path).ok().and_then(|text| log::fold(&text).ok());
+    let Some(run) = folded else { return Sorted::Unread };
+    let found = InboxItem::of(InboxRun {
+        run_id: &seen.entry.run_id,
+        name,
+        repository: &seen.root.display().to_string(),
+        here: here == Some(seen.root.as_path()),
+        interrupted: seen.interrupted,
+        run: &run,
+    });
+    let Some(mut item) = found else {
+        if run.outcome.as_ref().is_some_and(|outcome| outcome.reason == Reason::Discarded) {
+            Reason::Discarded.name().clone_into(&mut seen.entry.status);
+        }
+        return Sorted::Finished(seen);
+    };
+    if seen.foreign {
+        FOREIGN.clone_into(&mut item.detail);
+        item.next = format!("archeflow trust --run {name}");
+    }
+    Sorted::Active(Active { seen, item })
+}
+
+impl Active {
+    fn json(&self) -> Value {
+        let mut object = self.seen.json();
+        let item = serde_json::to_value(&self.item).unwrap_or_default();
+        if let (Value::Object(object), Value::Object(item)) = (&mut object, item) {
+            object.extend(item);
+        }
+        object
+    }
+
+    fn print(&self, out: &mut String, paint: Paint, here: Option<&Path>) {
+        let (seen, item) = (&self.seen, &self.item);
+        let word = if item.paused && !seen.interrupted { "paused".to_owned() } else { word(seen) };
+        let wide = stdout_width().unwrap_or(200).saturating_sub(4);
+        let when = format!("{}  {}", ago(clock::now(), seen.at), safe_line(&seen.entry.run_id));
+        put!(out, "  {}  {}", paint.tone(seen.tone(), &word), paint.dim(&when));
+        put!(out, "    {}", cut(&format!("{}{}", place_of(seen, here), safe_line(&seen.entry.task)), wide));
+        put!(out, "    {}", paint.dim(&cut(&safe_line(&item.detail), wide)));
+        put!(out, "    {}", paint.cyan(&safe_line(&item.next)));
+    }
+}
+
+fn latest_of(project: &Project) -> Option<String> {
+    Some(index::read(&project.places.events()).ok()?.runs.last()?.run_id.clone())
+}
+
+fn one_json(project: &Project, id: &str, run: &Run) -> Value {
+    let code = run.outcome.as_ref().map_or(0, Outcome::exit_code);
+    let mut object = summary::json(project.places.root(), id, run, run.outcome.as_ref(), code, None);
+    if !project.is_own(id) {
+        object["foreign"] = true.into();
+    }
+    object
+}
+
+fn one(out: &mut String, own: bool, id: &str, run: &Run) {
+    let (title, second) = view::header(run);
+    put!(out, "{}", safe_line(&title));
+    put!(out, "Run ID: {id} | {second}");
+    if !own {
+        put!(out, "{FOREIGN}");
+        put!(out, "  archeflow trust --run {id}  see what it would execute; take it over if it is yours");
+        return;
+    }
+    match (&run.outcome, run.cycle()) {
+        (Some(outcome), _) => {
+            put!(
+                out,
+                "{} ({}): {}",
+                outcome.status.name(),
+                outcome.reason.name(),
+                safe_line(&outcome.detail)
+            );
+            for line in [summary::parked(run), summary::reverted(run)].into_iter().flatten() {
+                put!(out, "{line}");
+            }
+            for (command, meaning) in view::next_steps(id, run, outcome) {
+                put!(out, "  {}  {meaning}", safe_line(&command));
+            }
+        }
+        (None, Some(cycle)) => {
+            let state = if run.paused.is_some() { "paused" } else { "not ended" };
+            put!(out, "{state}: cycle {} of {}, {}", cycle.number, run.max_cycles, cycle.phase.name());
+            for (_, start) in run.open_agents() {
+                put!(out, "  {}", view::doing(start));
+            }
+            match &run.paused {
+                Some(_) => put!(out, "  archeflow resume {id}"),
+                None => put!(out, "  if no process drives it any more: archeflow resume {id}"),
+            }
+        }
+        (None, None) => put!(out, "not begun: archeflow resume {id}"),
+    }
+}

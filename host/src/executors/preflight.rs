@@ -1,0 +1,127 @@
+//! Tries the setup and test commands on the base commit before the first agent starts (U-10).
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use archeflow_core::event::{BaseTests, PreflightDone, PreflightStart, SetupRun, Tested};
+use archeflow_core::model::Seq;
+
+use super::{checks, setup};
+use crate::git::ObjectId;
+use crate::git::workspace::WorkspaceKind;
+use crate::platform::files as os;
+use crate::world::World;
+
+/// A tree that passed its tests is not tested again before its next run for so long. Tools may change.
+const FRESH: Duration = Duration::from_secs(60 * 60);
+const FOLDER: &str = "passed";
+
+pub(super) fn perform(world: &World, seq: Seq, start: &PreflightStart) -> PreflightDone {
+    let broken = |why: String| PreflightDone {
+        start_seq: seq,
+        setup: None,
+        tests: Some(BaseTests {
+            result: Tested::Broken,
+            exit: None,
+            reused: false,
+            duration_ms: 0,
+            artifact: String::new(),
+            lines: vec![why],
+            failing: Vec::new(),
+        }),
+    };
+    let commit = match ObjectId::parse(start.commit.as_bytes()) {
+        Ok(commit) => commit,
+        Err(error) => return broken(error.to_string()),
+    };
+    let slot = match world.pool.take(WorkspaceKind::Scratch, &world.run_id, &commit) {
+        Ok(slot) => slot,
+        Err(error) => return broken(format!("no scratch copy: {error}")),
+    };
+    let tree = slot.tree();
+    let setup: Option<SetupRun> =
+        setup::prepare(world, seq, &commit, &tree, "base-setup.log").map(|end| end.run);
+    let is_set_up = setup.as_ref().is_none_or(|setup| setup.result == Tested::Passed);
+    let tests = start.test_command.as_ref().filter(|_| is_set_up).map(|command| {
+        let known = PassedTests::of(world, &commit, command);
+        if known.as_ref().is_some_and(PassedTests::is_fresh) {
+            return passed_earlier();
+        }
+        let artifact = "base-tests.log".to_owned();
+        let log = world.artifacts().join(&artifact);
+        let ran = checks::in_copy(world, seq, command, &tree, &log, start.tests_limit_ms);
+        let tests = checks::tested(&ran, &log, start.tests_limit_ms);
+        if let (Tested::Passed, Some(known)) = (tests.result, known) {
+            known.note();
+        }
+        BaseTests {
+            result: tests.result,
+            exit: tests.exit,
+            reused: false,
+            duration_ms: tests.duration_ms,
+            artifact,
+            lines: tests.lines,
+            failing: tests.failing,
+        }
+    });
+    PreflightDone { start_seq: seq, setup, tests }
+}
+
+fn passed_earlier() -> BaseTests {
+    BaseTests {
+        result: Tested::Passed,
+        exit: Some(0),
+        reused: true,
+        duration_ms: 0,
+        artifact: String::new(),
+        lines: Vec::new(),
+        failing: Vec::new(),
+    }
+}
+
+/// That a command passed on a tree, kept for the next runs on it: the items of a sprint begin from the same commit, and
+/// what a run landed is what the next one begins from.
+pub(super) struct PassedTests {
+    folder: PathBuf,
+    path: PathBuf,
+}
+
+impl PassedTests {
+    pub(super) fn of(world: &World, commit: &ObjectId, command: &str) -> Option<PassedTests> {
+        let tree = world.repo.tree_of(commit).ok()?;
+        let setup = world.setup().map_or("", |setup| setup.command.as_str());
+        let mut hasher = blake3::Hasher::new();
+        for part in [world.repo.id(), tree.as_str(), command, setup, world.sandbox.name()] {
+            hasher.update(part.as_bytes());
+            hasher.update(&[0]);
+        }
+        let folder = world.state.join(FOLDER);
+        let path = folder.join(&hasher.finalize().to_hex()[..32]);
+        Some(PassedTests { folder, path })
+    }
+
+    fn is_fresh(&self) -> bool {
+        let age = |path: &PathBuf| fs::metadata(path).ok()?.modified().ok()?.elapsed().ok();
+        age(&self.path).is_some_and(|age| age < FRESH)
+    }
+
+    /// Without it the tests are run once more.
+    pub(super) fn note(&self) {
+        let _ = self.try_note();
+    }
+
+    fn try_note(&self) -> io::Result<()> {
+        os::private_directory().recursive(true).create(&self.folder)?;
+        fs::write(&self.path, b"")?;
+        for entry in fs::read_dir(&self.folder)?.flatten() {
+            let old = entry.metadata().and_then(|meta| meta.modified());
+            let old = old.is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|age| age > FRESH));
+            if old {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+        Ok(())
+    }
+}

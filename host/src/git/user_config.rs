@@ -1,0 +1,90 @@
+//! The few values of the user's git configuration that concern us: who commits, and what is ignored.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::files;
+use super::repo::{Error, GitEnv};
+use super::runner::GitCommand;
+use crate::platform::files as os;
+
+/// Author and committer of the program's commits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    pub name: String,
+    pub email: String,
+    pub committer_name: String,
+    pub committer_email: String,
+    /// False when the user has set no identity and this is the program's own.
+    pub configured: bool,
+}
+
+impl Default for Identity {
+    fn default() -> Identity {
+        let (name, email) = ("archeflow".to_owned(), "archeflow@localhost".to_owned());
+        let (committer_name, committer_email) = (name.clone(), email.clone());
+        Identity { name, email, committer_name, committer_email, configured: false }
+    }
+}
+
+/// The few values of the user's configuration that concern us.
+pub(super) struct UserConfig(Vec<(String, OsString)>);
+
+impl UserConfig {
+    pub(super) fn read(path: &Path, env: &GitEnv) -> Result<UserConfig, Error> {
+        const WANTED: &str = r"^((user|author|committer)\.(name|email)|core\.excludesfile)$";
+        let output = GitCommand::as_user(path, env)?.args(["config", "-z", "--get-regexp", WANTED]).run()?;
+        let pairs = output.stdout.split(|byte| *byte == 0).filter_map(|pair| {
+            let end = pair.iter().position(|byte| *byte == b'\n')?;
+            let value = os::owned_name(pair[end + 1..].to_vec());
+            Some((String::from_utf8_lossy(&pair[..end]).into_owned(), value))
+        });
+        Ok(UserConfig(pairs.collect()))
+    }
+
+    fn last(&self, name: &str) -> Option<&OsString> {
+        self.0.iter().rev().find(|(known, value)| known == name && !value.is_empty()).map(|(_, value)| value)
+    }
+
+    pub(super) fn identity(&self, env: &GitEnv) -> Identity {
+        let value = |variable: &str, names: [&str; 2]| {
+            let given = env.get(variable).filter(|value| !value.is_empty());
+            let found = given.or_else(|| self.last(names[0])).or_else(|| self.last(names[1]))?;
+            Some(found.to_string_lossy().into_owned())
+        };
+        let name = value("GIT_AUTHOR_NAME", ["author.name", "user.name"]);
+        let email = value("GIT_AUTHOR_EMAIL", ["author.email", "user.email"]);
+        let (Some(name), Some(email)) = (name, email) else { return Identity::default() };
+        let committer_name = value("GIT_COMMITTER_NAME", ["committer.name", "user.name"]);
+        let committer_email = value("GIT_COMMITTER_EMAIL", ["committer.email", "user.email"]);
+        Identity {
+            committer_name: committer_name.unwrap_or_else(|| name.clone()),
+            committer_email: committer_email.unwrap_or_else(|| email.clone()),
+            name,
+            email,
+            configured: true,
+        }
+    }
+
+    /// The user's own ignore list, which applies in workspaces too.
+    pub(super) fn excludes(&self, env: &GitEnv) -> Vec<u8> {
+        let home = env.get("HOME").map(PathBuf::from);
+        let file = match self.last("core.excludesfile") {
+            Some(set) => match (os::bytes(&set).strip_prefix(b"~/"), &home) {
+                (Some(rest), Some(home)) => Some(home.join(files::path(rest))),
+                (Some(_), None) => None,
+                (None, _) => Some(PathBuf::from(set)),
+            },
+            None => {
+                let config = env.get("XDG_CONFIG_HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
+                config.or_else(|| home.map(|home| home.join(".config"))).map(|dir| dir.join("git/ignore"))
+            }
+        };
+        let mut bytes = file.and_then(|file| fs::read(file).ok()).unwrap_or_default();
+        if !bytes.is_empty() {
+            bytes.insert(0, b'\n');
+        }
+        bytes
+    }
+}
