@@ -1,4 +1,4 @@
-//! Developer tools: `cargo xtask test`, `tidy`, `docs`, `soak`, `bench`, `pictures`, `clients`.
+//! Developer tools: `cargo xtask test`, `tidy`, `docs`, `judge`, `dist`, `soak`, `bench`, `pictures`, `clients`.
 
 #![expect(
     clippy::print_stdout,
@@ -8,7 +8,9 @@
 
 mod bench;
 mod clients;
+mod dist;
 mod docs;
+mod judge;
 mod live;
 #[path = "../../app/tests/e2e/model.rs"]
 #[expect(
@@ -44,8 +46,12 @@ usage: cargo xtask <command>
   docs                           write the generated tables: settings in configuration.md, agents in agents.md,
                                  tests in faults.md
   tidy                           check conventions that no compiler checks
+  judge [<folder>] [--mistakes]  measure judgement on labelled review histories, beside trivial rules
   soak [--seed N] [--count N]    simulate crashes and restarts, one million unless N says otherwise; prints its
                                  seed, and a failure repeats with the seed it names
+  dist [<what>...]               make the files of a release in target/dist: archive, deb, sbom, scripts, formula
+                                 --target <triple>: for another processor [default: this one, static]
+                                 --url <address>: where the files will be; the formula needs it
   bench [<name>...]              measure the performance goals on a release build
 ";
 
@@ -62,7 +68,9 @@ fn main() -> ExitCode {
         ["clients"] => clients::run(&root()),
         ["docs"] => docs::write(&root()),
         ["soak", rest @ ..] => soak::run(&root(), rest),
+        ["judge", rest @ ..] => judge::run(&root(), rest),
         ["tidy"] => tidy::run(&root()),
+        ["dist", rest @ ..] => dist::run(&root(), rest),
         ["bench", rest @ ..] => bench::build_and_run(&root(), rest),
         ["__bench", rest @ ..] => bench::run(&root(), rest),
         ["__noop-agent", folder] => bench::play(folder),

@@ -30,17 +30,31 @@ const MACH_O_64: [u8; 4] = [0xcf, 0xfa, 0xed, 0xfe];
 
 /// Builds a program that needs no library, and lets it play a whole run.
 pub(crate) fn musl(root: &Path) -> Result<Done, String> {
-    let target = format!("{ARCH}-unknown-linux-musl");
-    let zig = ready(root, &target)?;
-    zig.cargo(root, &["zigbuild", "--target", &target, "-p", "archeflow", "--bin", "archeflow"])?;
-    let program = built(root, &target);
-    let bytes = std::fs::read(&program).map_err(|error| error.to_string())?;
-    if let Some(loader) = LOADERS.iter().find(|loader| contains(&bytes, loader.as_bytes())) {
-        return Err(format!("{} is not static: it asks for {loader}…", program.display()));
-    }
+    let program = static_program(root, &musl_target(), "dev")?;
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let place = folder.path().join("demo").display().to_string();
     through(root, &[&program.display().to_string(), "demo", "--quick", "--dir", &place], &[])
+}
+
+/// The static target of this machine.
+pub(crate) fn musl_target() -> String {
+    format!("{ARCH}-unknown-linux-musl")
+}
+
+/// Builds the program for this target with this profile, and checks that it needs no library.
+pub(crate) fn static_program(root: &Path, target: &str, profile: &str) -> Result<PathBuf, String> {
+    let zig = ready(root, target)?;
+    let words =
+        ["zigbuild", "--target", target, "--profile", profile, "-p", "archeflow", "--bin", "archeflow"];
+    zig.cargo(root, &words)?;
+    // Cargo's word for the folder of this one profile is another.
+    let folder = if profile == "dev" { "debug" } else { profile };
+    let program = target_folder(root).join(target).join(folder).join("archeflow");
+    let bytes = std::fs::read(&program).map_err(|error| format!("{}: {error}", program.display()))?;
+    if let Some(loader) = LOADERS.iter().find(|loader| contains(&bytes, loader.as_bytes())) {
+        return Err(format!("{} is not static: it asks for {loader}…", program.display()));
+    }
+    Ok(program)
 }
 
 /// What a program names that needs libraries to be loaded.
@@ -102,6 +116,6 @@ fn built(root: &Path, target: &str) -> PathBuf {
     target_folder(root).join(target).join("debug/archeflow")
 }
 
-fn target_folder(root: &Path) -> PathBuf {
+pub(crate) fn target_folder(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into)
 }

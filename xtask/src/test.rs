@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use archeflow_host::git::runner;
 
-use crate::{clients, schemas, scratch, targets, tidy};
+use crate::{clients, dist, schemas, scratch, targets, tidy};
 
 /// Runs of the made-up world, in release; the debug tests play fewer.
 const SEEDS: &str = "20000";
@@ -52,7 +52,7 @@ struct Count {
     names: Vec<String>,
 }
 
-const STEPS: [Step; 17] = [
+const STEPS: [Step; 18] = [
     Step { name: "tools", needs: Needs::Nothing, what: "required tools are installed", run: tools },
     Step { name: "tidy", needs: Needs::Nothing, what: "conventions that no compiler checks", run: tidy_step },
     Step { name: "fmt", needs: Needs::Nothing, what: "formatting", run: fmt },
@@ -94,6 +94,12 @@ const STEPS: [Step; 17] = [
     Step { name: "demo", needs: Needs::Minutes, what: "the release binary runs the demo", run: demo },
     Step { name: "macos", needs: Needs::Minutes, what: "linted and linked for macOS", run: macos },
     Step { name: "musl", needs: Needs::Minutes, what: "a static binary runs the demo", run: musl },
+    Step {
+        name: "packages",
+        needs: Needs::Minutes,
+        what: "the files of a release are made, installed and removed",
+        run: packages,
+    },
     Step { name: "deny", needs: Needs::Nothing, what: "licences and sources of dependencies", run: deny },
 ];
 
@@ -397,6 +403,13 @@ fn musl(root: &Path, _: &mut Count) -> Result<Done, String> {
     targets::musl(root)
 }
 
+fn packages(root: &Path, _: &mut Count) -> Result<Done, String> {
+    if !is_there("dpkg-deb") {
+        install("dpkg");
+    }
+    dist::step(root)
+}
+
 /// Licences, bans and sources block; advisories only inform, since they change without us.
 fn deny(root: &Path, _: &mut Count) -> Result<Done, String> {
     if version(&["cargo", "deny", "--version"]).is_none() {
@@ -472,7 +485,7 @@ fn ended(words: &[&str], status: std::io::Result<std::process::ExitStatus>) -> R
     }
 }
 
-fn command(words: &[&str]) -> Command {
+pub(crate) fn command(words: &[&str]) -> Command {
     let mut command = Command::new(words.first().copied().unwrap_or("false"));
     command.args(words.iter().skip(1)).stdin(Stdio::null());
     // The variables cargo set for this very program would make every inner build a different one.
@@ -528,6 +541,7 @@ mod tests {
             "demo",
             "macos",
             "musl",
+            "packages",
         ];
         assert_eq!(plan(&[]), Ok(all.clone()));
         assert_eq!(plan(&["--without-clients"]), Ok(without(&["schemas", "clients", "matrix"])));

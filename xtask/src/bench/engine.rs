@@ -115,6 +115,8 @@ pub(super) fn command_with(bench: &Bench, repo: &Path, agent: &str) -> Command {
         .env("XDG_STATE_HOME", bench.folder.path().join("state"))
         .env("XDG_CONFIG_HOME", bench.folder.path().join("config"))
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_AUTHOR_NAME", "Bench")
+        .env("GIT_AUTHOR_EMAIL", "bench@example.invalid")
         .env("GIT_CONFIG_NOSYSTEM", "1");
     command
 }

@@ -176,8 +176,13 @@ fn long(report: AgentComplete, start: &AgentStart, text: &str) -> AgentComplete 
 }
 
 fn wide(change: Change) -> Change {
-    let file =
-        |n: usize| ChangedFile { path: path(n), status: FileStatus::Modified, added: 300, deleted: 40 };
+    let file = |n: usize| ChangedFile {
+        path: path(n),
+        status: FileStatus::Modified,
+        added: 300,
+        deleted: 40,
+        content: String::new(),
+    };
     Change { files: (0..FILES).map(file).collect(), test_files: 4, commits: 8, ..change }
 }
 

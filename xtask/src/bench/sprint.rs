@@ -110,6 +110,7 @@ impl Hub {
         command.current_dir(&self.folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         command.env("HOME", &self.home).env_remove("XDG_STATE_HOME").env_remove("XDG_CONFIG_HOME");
         command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+        command.env("GIT_AUTHOR_NAME", "Bench").env("GIT_AUTHOR_EMAIL", "bench@example.invalid");
         // Its proposal is not about what it does.
         command.env("ARCHEFLOW_SHADOWS", "off");
         command

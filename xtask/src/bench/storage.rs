@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use archeflow_core::event::{
     AgentComplete, AgentFailed, AgentStart, Base, Built, Chosen, Entry, FORMAT, Failure, HookDone,
-    MergeBuilt, Order, QuestionDeferred, Report, RunMerged, RunReverted, RunStart, SessionStart, Tested,
-    TestsDone,
+    MergeBuilt, Order, PreflightDone, QuestionDeferred, Report, RunMerged, RunReverted, RunStart,
+    SessionStart, Tested, TestsDone,
 };
 use archeflow_core::model::{
     Answer, AnswerBody, Change, ChangedFile, Citation, Confidence, Domain, FileStatus, Finding, Policy,
@@ -145,6 +145,7 @@ impl MadeUp {
                 };
                 MergeBuilt { start_seq: seq, built, chain: Vec::new(), left_out: Vec::new() }.into()
             }
+            Order::PreflightStart(_) => PreflightDone { start_seq: seq, setup: None, tests: None }.into(),
             Order::TestsStart(tests) => TestsDone {
                 start_seq: seq,
                 tree: tests.tree.clone(),
@@ -153,6 +154,8 @@ impl MadeUp {
                 duration_ms: 1,
                 artifact: String::new(),
                 tail: String::new(),
+                lines: Vec::new(),
+                failing: Vec::new(),
             }
             .into(),
             Order::MergeIntent(intent) => RunMerged {
@@ -173,7 +176,8 @@ impl MadeUp {
             Order::EvidenceStart(_)
             | Order::LoopAppend(_)
             | Order::BatteryStart(_)
-            | Order::LoopArchive(_) => return None,
+            | Order::LoopArchive(_)
+            | Order::RevertStart(_) => return None,
         })
     }
 
@@ -228,7 +232,7 @@ impl MadeUp {
             description: format!("input{0} breaks parser{0} loudly", start.cycle),
             fix: "check the input".to_owned(),
             evidence: String::new(),
-            citations: vec![Citation { file, line: 10, quote: None, holds: Some(true) }],
+            citations: vec![Citation { file, line: 10, quote: None, holds: Some(true), related: None }],
             anchor: String::new(),
             reproduction: None,
         };
@@ -247,6 +251,7 @@ fn change(cycle: u32) -> Change {
             status: FileStatus::Modified,
             added: 5,
             deleted: 1,
+            content: String::new(),
         }],
         files_left_out: 0,
         test_files: 1,

@@ -33,10 +33,11 @@ struct Complaint {
 type Check = fn(&Tree) -> Vec<Complaint>;
 
 /// The rules, in the order they are printed.
-const CHECKS: [(&str, Check); 20] = [
+const CHECKS: [(&str, Check); 21] = [
     ("no destructive git (R10)", writers::destructive_git),
     ("processes start in known places (R14)", writers::processes),
     ("only app and xtask print (R14)", writers::printing),
+    ("results are printed in one place", writers::results),
     ("files are written in known places (R14)", writers::file_writes),
     ("the operating system is in host/src/platform", layout::system_imports),
     ("every archetype is in ARCHETYPES", layout::archetypes),

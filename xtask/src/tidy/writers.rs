@@ -19,6 +19,9 @@ const NEVER_TOGETHER: [(&str, &[&str]); 6] = [
     ("read-tree", &["--reset"]),
 ];
 
+/// A table of words in reviews: `clean` is a verdict there, and the core starts no program.
+const WORDS: &str = "core/src/read/words.rs";
+
 /// A whole command line inside one literal, as a shell would get it.
 const NEVER_IN_A_LINE: [&str; 9] = [
     "reset --hard",
@@ -37,7 +40,7 @@ pub(super) fn destructive_git(tree: &Tree) -> Vec<Complaint> {
     for (path, lines) in tree.sources(&PROGRAM) {
         for line in &lines {
             for string in &line.strings {
-                let alone = NEVER.contains(&string.as_str());
+                let alone = NEVER.contains(&string.as_str()) && !path.ends_with(WORDS);
                 let spelled_out = NEVER_IN_A_LINE.iter().any(|never| string.contains(never));
                 if alone || spelled_out {
                     found.push(complaint(path, line.number, format!("`{string}` can destroy work")));
@@ -95,6 +98,23 @@ pub(super) fn printing(tree: &Tree) -> Vec<Complaint> {
     outside(tree, &["core/src/", "host/src/"], &printers, &words, "prints")
 }
 
+/// Results go through one place that checks and flushes every write, so a full disk is never reported as success.
+pub(super) fn results(tree: &Tree) -> Vec<Complaint> {
+    let words = ["println!", "print!", "eprintln!", "eprint!", "io::stdout", "io::stderr", "io::Stdout"];
+    let printers = [
+        ("app/src/output.rs", "prints every result"),
+        ("app/src/say.rs", "the macros for messages"),
+        ("app/src/render/text.rs", "asks for colours and widths, prints nothing"),
+    ];
+    let asks = ["is_terminal()", ".flush()", "IsTerminal"];
+    let found = outside(tree, &["app/src/"], &printers, &words, "prints past app/src/output.rs");
+    let is_question = |one: &Complaint| {
+        let text = tree.get(&one.path).and_then(|text| text.lines().nth(one.line - 1));
+        text.is_some_and(|line| asks.iter().any(|ask| line.contains(ask)))
+    };
+    found.into_iter().filter(|one| !is_question(one)).collect()
+}
+
 /// What changes files, as it is written in Rust.
 const WRITES: [&str; 22] = [
     "fs::write(",
@@ -122,7 +142,7 @@ const WRITES: [&str; 22] = [
 ];
 
 /// Who changes files, and which.
-const WRITERS: [(&str, &str); 38] = [
+const WRITERS: [(&str, &str); 41] = [
     ("host/src/control/mod.rs", "the folder of the control sockets, private to the user"),
     ("host/src/control/server.rs", "the control socket of a run, made and removed"),
     ("host/src/platform/files.rs", "the steps that the others take"),
@@ -145,7 +165,10 @@ const WRITERS: [(&str, &str); 38] = [
     ("host/src/executors/checks.rs", "the scratch folder of tests and hooks"),
     ("host/src/world.rs", "the private folders of a command in the sandbox"),
     ("host/src/executors/landing.rs", "the notes of a landing"),
+    ("host/src/executors/preflight.rs", "which trees passed their tests"),
+    ("host/src/executors/setup.rs", "what a setup command installed, and the copy it ran in"),
     ("host/src/agent_loop/cycle.rs", "the cycle file in the user's working tree, and its lock"),
+    ("host/src/agent_loop/battery/old_tests.rs", "tests from before a loop, in a scratch copy of a step"),
     ("host/src/projections.rs", "files that follow from the log"),
     ("host/src/git/files.rs", "files of our own git directories"),
     ("host/src/git/subject/mod.rs", "stores of reviewed changes"),
@@ -247,6 +270,14 @@ mod tests {
         let text = "\n    println!(\"x\");";
         complains(printing, &[("host/src/a.rs", text)], &["host/src/a.rs:2"]);
         complains(printing, &[("app/src/a.rs", text), ("core/src/b.rs", "// println!")], &[]);
+    }
+
+    #[test]
+    fn u07_results_go_through_one_place() {
+        let writes = "let mut out = std::io::stdout().lock();\nlet a = std::io::stdout().is_terminal();";
+        complains(results, &[("app/src/commands/list.rs", writes)], &["app/src/commands/list.rs:1"]);
+        complains(results, &[("app/src/a.rs", "println!(\"x\");")], &["app/src/a.rs:1"]);
+        complains(results, &[("app/src/output.rs", writes), ("xtask/src/a.rs", writes)], &[]);
     }
 
     #[test]
