@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use archeflow_core::event::{
-    AgentFailed, AgentStart, Built, CycleBoundary, Decision, Entry, Event, Failure, Hardness, MergeIntent,
-    NextAction, Order, QuestionAsked, QuestionKind, Report, RunComplete, RunStart, SessionStart, Tested,
-    Tracked, Verb,
+    AgentFailed, AgentStart, Built, CycleBoundary, Decision, DecisionPoint, Entry, Event, Failure, Hardness,
+    MergeIntent, NextAction, Order, PreflightDone, QuestionAsked, QuestionKind, Report, RunComplete,
+    RunStart, SessionStart, Tested, Tracked, Verb,
 };
 use archeflow_core::model::{
     Answer, AnswerBody, Change, Domain, FailAction, Finding, HookPoint, Oid, Overlap, Phase, Proposal,
@@ -48,6 +48,9 @@ struct Auditor<'a> {
     /// The clock was set back: nobody can say how long a wait was.
     set_back: bool,
     request: Option<&'a RunStart>,
+    /// How the base commit was, and whether a person accepted that.
+    base: Option<&'a PreflightDone>,
+    red_base: bool,
     session: Option<&'a SessionStart>,
     paused: bool,
     attended: bool,
@@ -78,11 +81,19 @@ struct Auditor<'a> {
     landing: Landing<'a>,
     landed: Option<&'a Oid>,
     revert_refused: bool,
+    /// A person's request to take the landing back is under way.
+    undo: bool,
+    /// The revert that was built for it: old, new, tree.
+    revert: Option<(&'a Oid, &'a Oid, &'a Oid)>,
+    /// The landing that a person took back.
+    taken_back: Option<&'a Oid>,
     hooks: BTreeMap<HookPoint, bool>,
     /// A person said land it, and nothing came of it yet.
     wish: bool,
     anchor: Seq,
     completed: Vec<Seq>,
+    /// The last choice and its line.
+    point: Option<(Seq, &'a DecisionPoint)>,
     /// Parent of the agents sent since the last report.
     together: Option<&'a [Seq]>,
     /// Accounts that turned somebody away and served nobody since.
@@ -114,6 +125,10 @@ struct Cycle<'a> {
     shadowed: BTreeMap<&'a str, &'a Answer>,
     verdicts: BTreeMap<&'a str, Verdict>,
     downgraded: BTreeSet<(&'a str, u32)>,
+    /// J-04: asked for evidence; passed over, and let count, by a person.
+    evidence_asked: BTreeSet<&'a str>,
+    overruled: BTreeSet<&'a str>,
+    upheld: BTreeSet<&'a str>,
     raised: Vec<(Sign, &'a Finding)>,
     for_tests: u32,
     for_fix: u32,
@@ -146,6 +161,8 @@ struct Landing<'a> {
     attempts: u32,
     candidate: Option<(&'a Oid, &'a Oid, &'a Oid)>,
     passed: Option<&'a Oid>,
+    /// The tests fail as before, and nobody can tell whether in other tests.
+    unclear: bool,
     red_after: bool,
     asked: bool,
     yes: bool,
@@ -242,14 +259,23 @@ impl<'a> Auditor<'a> {
                 }
                 (Event::Order(Order::TestsStart(start)), Event::Report(Report::TestsDone(done))) => {
                     holds(start.tree == done.tree, "what was tested is what was to be tested")?;
-                    match (start.post_merge, done.result) {
-                        (false, Tested::Passed) => self.landing.passed = Some(&done.tree),
-                        (false, _) => self.landing.passed = None,
-                        (true, result) => {
-                            self.landing.red_after = matches!(result, Tested::Failed | Tested::TimedOut);
-                        }
+                    let before = self.base.and_then(|base| base.tests.as_ref());
+                    let red = before.filter(|before| {
+                        let accepted = self.red_base || self.request.is_some_and(|r| r.config.allow_red_base);
+                        accepted && before.result == Tested::Failed && done.result == Tested::Failed
+                    });
+                    let unclear = red.is_some_and(|red| red.failing.is_empty() || done.failing.is_empty());
+                    let as_before =
+                        red.is_some_and(|red| done.failing.iter().all(|name| red.failing.contains(name)));
+                    let fine = done.result == Tested::Passed || unclear || as_before;
+                    if start.post_merge {
+                        self.landing.red_after = !fine && done.result != Tested::Broken;
+                    } else {
+                        self.landing.passed = fine.then_some(&done.tree);
+                        self.landing.unclear = unclear;
                     }
                 }
+                (_, Event::Report(Report::PreflightDone(done))) => self.base = Some(done),
                 (_, Event::Report(Report::HookDone(done))) => {
                     self.hooks.insert(done.point, done.ok);
                 }
@@ -271,8 +297,17 @@ impl<'a> Auditor<'a> {
                     holds(self.landed.is_none(), "never two merges without a revert between")?;
                     self.landed = Some(&merged.commit);
                 }
-                (_, Event::Report(Report::RunReverted(_))) => self.landed = None,
-                (_, Event::Report(Report::RevertRefused(_))) => self.revert_refused = true,
+                (_, Event::Report(Report::RevertBuilt(built))) => {
+                    self.revert = match &built.built {
+                        Built::Candidate { old, commit, tree } => Some((old, commit, tree)),
+                        _ => None,
+                    };
+                }
+                (_, Event::Report(Report::RunReverted(_))) => {
+                    self.taken_back = self.landed.filter(|_| self.undo);
+                    self.landed = None;
+                }
+                (_, Event::Report(Report::RevertRefused(_))) => self.revert_refused = !self.undo,
                 (
                     Event::Order(Order::QuestionAsked(question)),
                     Event::Report(Report::QuestionAnswered(answered)),
@@ -298,6 +333,7 @@ impl<'a> Auditor<'a> {
             Event::Report(Report::QuestionDeferred(_)) => self.attended = false,
             Event::Report(Report::RunContinued(continued)) => {
                 self.reopened(true);
+                self.tries_base_again();
                 self.max_cycles = self.max_cycles.max(self.cycle.number) + continued.cycles;
                 self.alone_and_failing = 0;
                 self.questions.clear();
@@ -324,12 +360,22 @@ impl<'a> Auditor<'a> {
                 if continued.cycles > 0 && self.cycle.boundary.is_some() {
                     self.cycle.boundary = Some(NextAction::CycleBack);
                 }
+                // A person who goes on after a checkpoint gets the cycle that it lay before.
+                if continued.cycles == 0 && self.cycle.boundary.is_some() {
+                    let boundary = self.boundaries.get(&self.cycle.number);
+                    self.cycle.boundary = boundary.map(|boundary| boundary.next_action);
+                }
                 self.landing = Landing::default();
             }
             Event::Report(Report::MergeRequested(_)) => {
                 self.reopened(true);
                 self.landing = Landing { requested: true, ..Landing::default() };
                 self.wish = self.work.is_some();
+            }
+            Event::Report(Report::RevertRequested(_)) => {
+                holds(self.landed.is_some(), "only what landed is taken back")?;
+                self.reopened(false);
+                self.undo = true;
             }
             Event::Report(Report::RunDiscarded(_)) => {
                 self.reopened(true);
@@ -338,6 +384,7 @@ impl<'a> Auditor<'a> {
             }
             Event::Report(Report::RunReentered(reentered)) => {
                 self.reopened(true);
+                self.tries_base_again();
                 self.open.clear();
                 self.alone_and_failing = 0;
                 self.questions.clear();
@@ -378,6 +425,7 @@ impl<'a> Auditor<'a> {
         match question.kind {
             QuestionKind::Merge => self.landing.yes = yes,
             QuestionKind::DryRun => self.dry_run_passed = yes,
+            QuestionKind::RedBase => self.red_base = yes,
             QuestionKind::LowConfidence if text == "proceed" => self.waved = true,
             QuestionKind::LowConfidence => {
                 self.cycle.answers.remove("creator");
@@ -387,6 +435,14 @@ impl<'a> Auditor<'a> {
             | QuestionKind::StepApproval
             | QuestionKind::LoopPaused
             | QuestionKind::LoopEdited => {}
+            QuestionKind::Rejection => {
+                let name = question.archetype.as_str();
+                match text.as_str() {
+                    "land" | "accept" | "go on" | "proceed" => drop(self.cycle.overruled.insert(name)),
+                    "stop" => {}
+                    _ => drop(self.cycle.upheld.insert(name)),
+                }
+            }
             QuestionKind::NeedsContext => {
                 self.cycle.answers.remove(question.archetype.as_str());
             }
@@ -514,6 +570,30 @@ impl<'a> Auditor<'a> {
                 self.hooks.remove(&HookPoint::PreMerge);
                 Ok(())
             }
+            Event::Order(Order::PreflightStart(start)) => {
+                let config = &self.request()?.config;
+                holds(self.base.is_none(), "the base is tried once, and again only if a person repaired it")?;
+                let commands = (&config.setup_command, &config.test_command);
+                holds(commands == (&start.setup_command, &start.test_command), "the commands are the run's")
+            }
+            Event::Order(Order::TestsStart(start)) if self.undo => {
+                let tree = self.revert.map(|(_, _, tree)| tree);
+                holds(tree == Some(&start.tree) && !start.post_merge, "exactly the revert is tested")
+            }
+            Event::Order(Order::RevertStart(start)) => {
+                holds(self.undo && self.landed == Some(&start.landed), "only our own merge is taken back")?;
+                self.revert = None;
+                self.landing.passed = None;
+                Ok(())
+            }
+            Event::Order(Order::RevertIntent(intent)) if self.undo => {
+                holds(self.landed == Some(&intent.landed), "only our own merge is taken back")?;
+                let tested = intent.tested.as_ref().ok_or("a person's revert is built before")?;
+                let built = self.revert == Some((&tested.old, &tested.new, &tested.tree));
+                holds(built, "the revert that lands was built")?;
+                let needs = self.request()?.config.test_command.is_some();
+                holds(!needs || self.landing.passed == Some(&tested.tree), "the revert that lands was tested")
+            }
             Event::Order(Order::TestsStart(start)) => {
                 let tree = self.landing.candidate.map(|(_, _, tree)| tree);
                 holds(tree == Some(&start.tree), "the merged tree is tested, nothing else")?;
@@ -531,6 +611,7 @@ impl<'a> Auditor<'a> {
     fn sent(&mut self, entry: &'a Entry, start: &'a AgentStart) -> Kept {
         let request = self.request()?;
         let name = start.archetype.as_str();
+        holds(self.ground_is_firm(&request.config), "nobody is paid before the base was tried (U-10)")?;
         holds(self.cycle.entered && start.cycle == self.cycle.number, "an agent works in the present cycle")?;
         holds(start.cycle <= self.max_cycles, "cycles never exceed their number")?;
         holds(self.cycle.boundary.is_none(), "after a boundary nobody works in that cycle")?;
@@ -720,6 +801,14 @@ impl<'a> Auditor<'a> {
         let times = *times;
         holds(self.agents_out().next().is_none(), "nobody is out while a person is asked")?;
         match question.kind {
+            QuestionKind::Rejection => {
+                let name = question.archetype.as_str();
+                let asked = self.cycle.evidence_asked.contains(name) || self.cycle.imported;
+                holds(
+                    asked || !self.accepted.is_empty(),
+                    "a reviewer is asked for evidence before a person is",
+                )
+            }
             QuestionKind::NeedsContext | QuestionKind::LowConfidence | QuestionKind::Shadow => holds(
                 times <= request.config.retries.questions,
                 "each question is asked so many times and no more",
@@ -730,12 +819,44 @@ impl<'a> Auditor<'a> {
             | QuestionKind::LoopPaused
             | QuestionKind::LoopEdited => holds(false, "only loops ask that"),
             QuestionKind::DryRun => holds(request.dry_run && times == 1, "a dry run asks once"),
+            QuestionKind::RedBase => {
+                let tests = self.base.and_then(|base| base.tests.as_ref()).map(|tests| tests.result);
+                let red = matches!(tests, Some(Tested::Failed | Tested::TimedOut));
+                holds(
+                    red && !request.config.allow_red_base,
+                    "a person is asked about red tests that nobody allowed",
+                )
+            }
             QuestionKind::Merge => {
                 holds(!self.landing.asked && !self.landing.requested, "the merge question is asked once")?;
                 self.landing.asked = true;
                 Ok(())
             }
         }
+    }
+
+    fn tries_base_again(&mut self) {
+        if self.request.is_some_and(|request| !self.ground_is_firm(&request.config)) {
+            (self.base, self.red_base) = (None, false);
+        }
+    }
+
+    /// The setup and test commands worked on the base commit, or a person accepts how its tests fail.
+    fn ground_is_firm(&self, policy: &archeflow_core::model::Policy) -> bool {
+        let wanted = policy.setup_command.is_some() || policy.test_command.is_some();
+        if !policy.preflight || !wanted {
+            return true;
+        }
+        let Some(base) = self.base else { return false };
+        let is_set_up = base.setup.as_ref().is_none_or(|setup| setup.result == Tested::Passed);
+        let tests = base.tests.as_ref().map_or(Tested::Passed, |tests| tests.result);
+        let accepted = policy.allow_red_base || self.red_base;
+        is_set_up
+            && match tests {
+                Tested::Passed => true,
+                Tested::Failed | Tested::TimedOut => accepted,
+                Tested::Broken => false,
+            }
     }
 
     fn intent(&mut self, intent: &'a MergeIntent) -> Kept {
@@ -755,7 +876,7 @@ impl<'a> Auditor<'a> {
         let approved = self.cycle.boundary == Some(NextAction::Merge) && self.review("guardian").is_some();
         holds(self.landing.requested || approved, "landing needs an approval")?;
         let auto = self.session.is_some_and(|session| session.auto_merge);
-        let unasked = auto && (tested || policy.no_tests) && !self.doubtful();
+        let unasked = auto && (tested || policy.no_tests) && !self.doubtful() && !self.landing.unclear;
         holds(agreed || unasked, "landing needs an agreement")?;
         holds(self.landing.intent.is_none(), "one intent for one candidate")?;
         self.landing.intent = Some(intent);
@@ -818,8 +939,10 @@ impl<'a> Auditor<'a> {
                     holds(score.unwrap_or(0) < floor, "A3 escalates an incomplete solution")?;
                     self.cycle.answers.remove("creator");
                 } else {
+                    let upheld = self.cycle.upheld.contains("guardian");
                     let grave = |(name, finding): &(&str, &Finding)| {
-                        *name == "guardian" && finding.severity == Severity::Critical && founded(finding)
+                        let counts = upheld || founded(finding);
+                        *name == "guardian" && finding.severity == Severity::Critical && counts
                     };
                     holds(
                         self.findings().filter(grave).count() >= 2,
@@ -931,7 +1054,18 @@ impl<'a> Auditor<'a> {
                 Ok(())
             }
             Event::Decision(Decision::RunComplete(complete)) => self.completed_run(complete),
+            Event::Decision(Decision::DecisionRecord(record)) => {
+                let (seq, point) = self.point.ok_or("a decision follows its choice (CL-31)")?;
+                holds(
+                    entry.parent == [seq] && point.archetype == record.archetype,
+                    "a decision belongs to the last choice, which is its parent (CL-31)",
+                )?;
+                let of_it = record.rule == point.rule && record.chosen == point.decision;
+                let others = !record.alternatives.is_empty() && !record.alternatives.contains(&record.chosen);
+                holds(of_it && others, "a decision names what was chosen and what was not")
+            }
             Event::Decision(Decision::DecisionPoint(point)) => {
+                self.point = Some((entry.seq, point));
                 if point.rule == "C6" {
                     holds(
                         !self.request()?.config.agents.fallback.is_empty(),
@@ -944,6 +1078,13 @@ impl<'a> Auditor<'a> {
                 }
                 if point.rule == "AF-138" {
                     self.cycle.restore(&point.archetype);
+                }
+                if point.rule == "J-04" {
+                    holds(
+                        self.cycle.evidence_asked.insert(&point.archetype),
+                        "a reviewer is asked for evidence once",
+                    )?;
+                    self.cycle.set_aside(&point.archetype);
                 }
                 if point.rule == "AF-063" && self.cycle.no_tests_came {
                     self.cycle.last_failure.remove("maker");
@@ -997,7 +1138,10 @@ impl<'a> Auditor<'a> {
         holds(self.cycle.shadowed.is_empty(), "no cycle is concluded while somebody has to answer anew")?;
         let weighed: Vec<(&str, Severity, &Finding)> = self
             .findings()
-            .map(|(name, found)| (name, if founded(found) { found.severity } else { Severity::Info }, found))
+            .map(|(name, found)| {
+                let counts = founded(found) || self.cycle.upheld.contains(name);
+                (name, if counts { found.severity } else { Severity::Info }, found)
+            })
             .chain(self.cycle.raised.iter().map(|(_, found)| ("program", found.severity, *found)))
             .collect();
         // Which findings are the accepted ones is a matter of words; where they are is not.
@@ -1050,6 +1194,16 @@ impl<'a> Auditor<'a> {
                         && self.cycle.verdicts.get(name) == Some(&Verdict::Rejected)
                 });
                 holds(self.pipeline() || !against, "no founded rejection is passed over")?;
+                let passed_over = self.cycle.answers.iter().any(|(name, answer)| match &answer.said {
+                    AnswerBody::Review(review) => {
+                        review.verdict == Some(Verdict::Rejected) && !self.cycle.overruled.contains(name)
+                    }
+                    AnswerBody::Prose | AnswerBody::Proposal(_) => false,
+                });
+                holds(
+                    self.pipeline() || !self.accepted.is_empty() || !passed_over,
+                    "no rejection is passed over but by a person (J-04)",
+                )?;
             }
             NextAction::CycleBack => {
                 holds(boundary.cycle < self.max_cycles, "cycles never exceed their number")?;
@@ -1066,13 +1220,17 @@ impl<'a> Auditor<'a> {
     fn completed_run(&mut self, complete: &'a RunComplete) -> Kept {
         let request = self.request()?;
         holds(complete.exit_code == exit_code(complete), "the exit code matches the outcome")?;
-        holds(complete.merged_oid.as_ref() == self.landed, "the end says what landed")?;
+        self.undo = false;
+        let landed = self.landed.or(self.taken_back);
+        let reverted = complete.reason == Reason::Reverted;
+        holds(reverted == self.taken_back.is_some(), "reverted means reverted by a person")?;
+        holds(complete.merged_oid.as_ref() == landed, "the end says what landed")?;
         let blamed =
             matches!(complete.reason, Reason::TestsFailed | Reason::MergeConflict | Reason::NoChange);
         holds(!(blamed && self.landing.together), "nobody is blamed for what several did together")?;
         let landed_but = complete.reason == Reason::PostMergeTests && self.revert_refused;
         let merged = complete.status == RunStatus::Merged;
-        holds(merged == self.landed.is_some() || (landed_but && !merged), "merged means merged")?;
+        holds(merged == landed.is_some() || (landed_but && !merged), "merged means merged")?;
         let broke = self.broke.map(|(trigger, _)| trigger);
         let breaks = complete.status == RunStatus::WiggumBreak;
         holds(breaks == broke.is_some(), "a break comes before its end")?;
@@ -1152,12 +1310,14 @@ fn fits(order: &Event, report: &Event) -> bool {
             | (Event::Order(Order::AgentStart(_)), Event::Report(Report::AgentFailed(_)))
             | (Event::Order(Order::AgentStart(_)), Event::Report(Report::AgentTimeout(_)))
             | (Event::Order(Order::AgentStart(_)), Event::Report(Report::AgentLost(_)))
+            | (Event::Order(Order::PreflightStart(_)), Event::Report(Report::PreflightDone(_)))
             | (Event::Order(Order::MergeStart(_)), Event::Report(Report::MergeBuilt(_)))
             | (Event::Order(Order::MergeStart(_)), Event::Report(Report::RunMerged(_)))
             | (Event::Order(Order::TestsStart(_)), Event::Report(Report::TestsDone(_)))
             | (Event::Order(Order::HookStart(_)), Event::Report(Report::HookDone(_)))
             | (Event::Order(Order::MergeIntent(_)), Event::Report(Report::RunMerged(_)))
             | (Event::Order(Order::MergeIntent(_)), Event::Report(Report::MergeRefused(_)))
+            | (Event::Order(Order::RevertStart(_)), Event::Report(Report::RevertBuilt(_)))
             | (Event::Order(Order::RevertIntent(_)), Event::Report(Report::RunReverted(_)))
             | (Event::Order(Order::RevertIntent(_)), Event::Report(Report::RevertRefused(_)))
             | (Event::Order(Order::QuestionAsked(_)), Event::Report(Report::QuestionAnswered(_)))
@@ -1173,9 +1333,9 @@ fn exit_code(complete: &RunComplete) -> u8 {
     match complete.reason {
         Reason::Discarded => 0,
         Reason::MergeConflict | Reason::BaseMoved => 12,
-        Reason::TestsFailed | Reason::PostMergeTests => 13,
+        Reason::TestsFailed | Reason::PostMergeTests | Reason::RedBase => 13,
         Reason::MaxCycles | Reason::UnparsableReview => 14,
-        Reason::TestCommandBroken | Reason::GitFault => 30,
+        Reason::TestCommandBroken | Reason::SetupFailed | Reason::GitFault => 30,
         Reason::AgentFailures if complete.status == RunStatus::Failed => 30,
         Reason::ProviderBusy | Reason::NotSignedIn => 31,
         Reason::Budget => 11,
