@@ -480,6 +480,62 @@ fn c6_a_run_with_a_busy_provider_resumes_by_itself() {
     assert!(world.kinds().iter().any(|(kind, _)| kind == "provider.due"));
 }
 
+/// What was blocked by an item runs when that is tried again, and a sprint that blocks something is no success.
+#[test]
+fn u_02_what_an_item_blocked_runs_when_it_is_tried_again() {
+    let world = World::new(&["shop"]);
+    world.add("red-a", "shop", &[]);
+    world.add("b", "shop", &["--after", "red-a"]);
+    world.add("c", "shop", &["--after", "b"]);
+    let lost = world.run();
+    let stood = |id: &str| world.statuses()[id].clone();
+    assert_eq!(lost.status.code(), Some(10), "{}", printed(&lost));
+    assert_eq!(
+        [stood("red-a"), stood("b"), stood("c")],
+        ["failed", "blocked", "blocked"],
+        "{}",
+        printed(&lost)
+    );
+    let repaired = MAKES.replace("echo red > src/red", "true");
+    world.write("agents.play", &[PLANS, &repaired, ENDS].concat());
+    let retried = world.sprint(&["retry", "red-a"]);
+    assert!(retried.status.success(), "{}", printed(&retried));
+    assert_eq!([stood("red-a"), stood("b"), stood("c")], ["pending", "pending", "pending"]);
+    let done = world.run();
+    assert_eq!(done.status.code(), Some(0), "{}", printed(&done));
+    assert_eq!(world.landed("shop"), ["b", "c", "red-a"]);
+}
+
+#[test]
+fn u_15_a_sprint_says_that_it_waits_for_the_machine() {
+    let world = World::new(&["shop", "site"]);
+    world.configure("sprint: {load_percent: 100000, memory_mb: 10000000}\n");
+    world.add("base", "shop", &[]);
+    world.add("page", "site", &[]);
+    let output = world.run();
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+    let said = printed(&output);
+    assert!(
+        said.contains("the machine is busy, so further tasks wait") && said.contains("sprint.memory_mb"),
+        "{said}"
+    );
+}
+
+#[test]
+fn u_15_what_needs_approval_is_told_with_the_command() {
+    let world = World::new(&["shop"]);
+    let config = world.hub().join("shop/.archeflow/config.yaml");
+    fs::create_dir_all(config.parent().unwrap()).unwrap();
+    fs::write(&config, "agents: {env: [SECRET]}\n").unwrap();
+    world.git("shop", &["add", "-A"]);
+    world.git("shop", &["commit", "-qm", "Configure"]);
+    world.add("base", "shop", &[]);
+    let output = world.run();
+    assert_eq!(world.statuses()["base"], "failed", "{}", printed(&output));
+    let center = fs::read_to_string(world.hub().join("docs/orchestra/control-center.md")).unwrap();
+    assert!(center.contains("archeflow trust --repo"), "{center}\n{}", printed(&output));
+}
+
 /// A person at a terminal is asked about each batch, and a no begins nothing.
 #[test]
 fn af_003_a_batch_is_shown_and_asked_about_in_a_terminal() {

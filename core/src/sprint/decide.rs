@@ -211,6 +211,15 @@ fn begin(sprint: &Sprint, room: Room) -> Vec<SprintEvent> {
     if items.is_empty() { Vec::new() } else { vec![SprintEvent::Ask { items }] }
 }
 
+/// Whether items could begin if the machine were less busy (U-15).
+pub fn waits_for_machine(sprint: &Sprint, room: Room) -> bool {
+    if sprint.broke.is_some() || sprint.policy.admits(room) {
+        return false;
+    }
+    let agreed = !sprint.autonomous && !sprint.agreed.is_empty();
+    agreed || sprint.autonomous && next(sprint, Room::PLENTY).len() > next(sprint, room).len()
+}
+
 /// The items that may begin now: ready, in the order of their priority, within the limits and what the machine bears.
 pub fn next(sprint: &Sprint, room: Room) -> Vec<&QueueItem> {
     let policy = &sprint.policy;

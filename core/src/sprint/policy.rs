@@ -63,6 +63,18 @@ impl SprintPolicy {
         room.load_percent <= self.load_percent && room.memory_mb >= self.memory_mb
     }
 
+    /// Why no further task begins.
+    pub fn too_busy(&self, room: Room) -> String {
+        let why = if room.load_percent > self.load_percent {
+            let (load, most) = (room.load_percent, self.load_percent);
+            format!("the load is {load} % of the processors (sprint.load_percent: {most})")
+        } else {
+            let (left, least) = (room.memory_mb, self.memory_mb);
+            format!("{left} MB of memory are left (sprint.memory_mb: {least})")
+        };
+        format!("the machine is busy, so further tasks wait: {why}")
+    }
+
     /// Whether at least N percent of the budget is spent.
     pub fn is_spent(&self, spent: Money, percent: u64) -> bool {
         self.budget_usd.is_some_and(|budget| {

@@ -98,6 +98,28 @@ impl ItemStatus {
     }
 }
 
+/// The blocked items that nothing keeps from running any more once this one is tried again (U-02), in any depth.
+pub fn freed_by<'a>(items: impl Iterator<Item = &'a QueueItem>, id: &str) -> Vec<String> {
+    let items: Vec<&QueueItem> = items.collect();
+    let mut freed: Vec<String> = vec![id.to_owned()];
+    loop {
+        let is_lost = |on: &String| {
+            !freed.contains(on) && items.iter().any(|item| item.id == *on && item.status.is_lost())
+        };
+        let next = items.iter().find(|item| {
+            item.status == ItemStatus::Blocked
+                && !freed.contains(&item.id)
+                && item.depends_on.iter().any(|on| freed.contains(on))
+                && !item.depends_on.iter().any(is_lost)
+        });
+        match next {
+            Some(item) => freed.push(item.id.clone()),
+            None => break,
+        }
+    }
+    freed.split_off(1)
+}
+
 /// One task for one project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueItem {

@@ -10,6 +10,7 @@ use archeflow_core::run::Run;
 use archeflow_core::sprint::event::{Busy, RunEnd, SprintEvent, UnfinishedRun};
 use archeflow_core::sprint::queue::{ItemStatus, QueueItem};
 use archeflow_core::sprint::run_id;
+use archeflow_core::text::shell_word;
 
 use super::queue::{Claim, Error, QueueFolder};
 use crate::log;
@@ -206,15 +207,24 @@ impl Crew {
                 } else {
                     String::new()
                 };
+                // What only a person can do comes first: what follows may be cut.
+                let first = if ended.cause == Cause::Exited(NOT_APPROVED) {
+                    format!("archeflow trust --repo {}; ", shell_word(&dir.to_string_lossy()))
+                } else {
+                    String::new()
+                };
                 RunEnd {
                     took_ms: took,
                     stopped: self.watch.is_stopping(),
-                    ..unstarted(id, last_output(ended) + &more)
+                    ..unstarted(id, first + &last_output(ended) + &more)
                 }
             }
         }
     }
 }
+
+/// D-16: the repository's configuration is not approved.
+const NOT_APPROVED: i32 = 20;
 
 /// One process of a run, and whether it was killed from outside.
 pub(super) struct Stretch {

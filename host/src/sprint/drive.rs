@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use archeflow_core::event::Verb;
 use archeflow_core::model::Seq;
-use archeflow_core::sprint::Sprint;
 use archeflow_core::sprint::event::{FORMAT, SprintEntry, SprintEvent, SprintStop};
 use archeflow_core::sprint::policy::{Room, SprintPolicy};
+use archeflow_core::sprint::{Sprint, decide};
 
 use super::crew::Crew;
 use super::log as lines;
@@ -103,13 +103,16 @@ pub struct SprintDriver {
     post: Sender<SprintMessage>,
     lookout: Lookout,
     runs: Runs,
+    /// The user knows that the machine is too busy for more. Forgotten when something begins.
+    told_busy: bool,
 }
 
 impl SprintDriver {
     pub fn new(opened: OpenedSprint, crew: Crew) -> SprintDriver {
         let (post, inbox) = channel();
         let (crew, runs, lookout) = (Arc::new(crew), Runs::default(), Lookout::default());
-        SprintDriver { sprint: opened.sprint, crew, journal: opened.journal, inbox, post, lookout, runs }
+        let (sprint, journal) = (opened.sprint, opened.journal);
+        SprintDriver { sprint, crew, journal, inbox, post, lookout, runs, told_busy: false }
     }
 
     pub fn post(&self) -> Sender<SprintMessage> {
@@ -164,8 +167,10 @@ impl SprintDriver {
         let left_open: BTreeMap<Seq, SprintEvent> = self.sprint.open.clone();
         left_open.iter().for_each(|(seq, order)| self.perform(*seq, order));
         loop {
-            let entries = self.sprint.settle(clock::now(), room());
+            let room = room();
+            let entries = self.sprint.settle(clock::now(), room);
             let orders = self.record(observer, entries)?;
+            self.tell_busy(observer, room, &orders);
             orders.iter().for_each(|(seq, order)| self.perform(*seq, order));
             if let Some((why, _)) = &self.sprint.end {
                 return Ok(SprintEnded::Over(*why));
@@ -184,6 +189,17 @@ impl SprintDriver {
             }
             self.look(observer)?;
             self.ask_providers(observer)?;
+        }
+    }
+
+    /// Says once that items wait for the machine (U-15).
+    fn tell_busy(&mut self, observer: &mut dyn SprintObserver, room: Room, orders: &[(Seq, SprintEvent)]) {
+        if orders.iter().any(|(_, order)| matches!(order, SprintEvent::Claim { .. })) {
+            self.told_busy = false;
+        }
+        if !self.told_busy && decide::waits_for_machine(&self.sprint, room) {
+            self.told_busy = true;
+            observer.warn(&self.sprint.policy.too_busy(room));
         }
     }
 

@@ -16,7 +16,7 @@ use crate::store::dir::{Dir, STATE};
 use crate::store::lock::{self, Lock};
 use crate::store::{files, names};
 use archeflow_core::sprint::list::{self, ListedTask};
-use archeflow_core::sprint::queue::{Graph, ItemStatus, Priority, QueueItem, TaskSize};
+use archeflow_core::sprint::queue::{Graph, ItemStatus, Priority, QueueItem, TaskSize, freed_by};
 use serde::{Deserialize, Serialize};
 
 const FOLDERS: [&str; 2] = ["docs", "orchestra"];
@@ -313,10 +313,12 @@ impl Queue {
         self.moves(id, &from, ItemStatus::Cancelled, "what has not begun", "cancelled")
     }
 
-    /// What failed or was blocked may be tried again.
+    /// What failed or was blocked may be tried again, and what was blocked by it alone.
     pub fn retry(&mut self, id: &str) -> Result<(), Error> {
         let from = [ItemStatus::Failed, ItemStatus::Blocked, ItemStatus::Cancelled];
-        self.moves(id, &from, ItemStatus::Pending, "what failed, was blocked or cancelled", "tried again")
+        self.moves(id, &from, ItemStatus::Pending, "what failed, was blocked or cancelled", "tried again")?;
+        let freed: Vec<String> = freed_by(self.items(), id);
+        freed.iter().try_for_each(|id| self.put(id, ItemStatus::Pending))
     }
 
     /// Claims a pending item, or reports that another process was quicker. Claiming our own item again changes nothing.

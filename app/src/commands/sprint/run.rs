@@ -14,7 +14,7 @@ use archeflow_core::sprint::budget;
 use archeflow_core::sprint::event::{RunEnd, SprintEntry, SprintEvent, SprintStop};
 use archeflow_core::sprint::policy::SprintPolicy;
 use archeflow_core::sprint::queue::{Graph, ItemStatus};
-use archeflow_core::sprint::{ItemState, Sprint};
+use archeflow_core::sprint::{ItemStage, ItemState, Sprint};
 use archeflow_host::drive::Asked;
 use archeflow_host::proc;
 use archeflow_host::sprint::center;
@@ -160,7 +160,12 @@ fn listen(driver: &SprintDriver, interrupted: Arc<AtomicBool>) {
 }
 
 fn exit_code(ended: &SprintEnded, sprint: &Sprint) -> u8 {
-    let well = |known: &ItemState| known.fence.is_none() || known.item.status == ItemStatus::Completed;
+    let well = |known: &ItemState| match (known.fence, known.item.status) {
+        (_, ItemStatus::Completed) => true,
+        // Blocked in this sprint: what it depends on was lost (U-02).
+        (None, status) => status != ItemStatus::Blocked || known.stand != ItemStage::Settled,
+        (Some(_), _) => false,
+    };
     match ended {
         SprintEnded::Signal(signal) => u8::try_from(128 + signal).unwrap_or(130),
         SprintEnded::Over(SprintStop::Budget) => 11,
