@@ -143,9 +143,12 @@ pub(crate) struct RunArgs {
     /// Agent for one role, e.g. guardian=cmd:other-agent; repeatable
     #[arg(long, value_name = "ARCHETYPE=SPEC", add = complete::agents_by_archetype())]
     pub(crate) agent_for: Vec<String>,
-    /// Plan only, show the plan, then ask whether to continue
+    /// Plan only, which pays Explorer and Creator; show the plan, then ask whether to continue
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Show who would work, with which commands, and about what it would cost; start nothing
+    #[arg(long, conflicts_with_all = ["dry_run", "run"])]
+    pub(crate) estimate: bool,
     /// Start at this phase (plan, do, check or act), reusing the artifacts of --run
     #[arg(long, value_name = "PHASE", requires = "run", add = complete::words(&["plan", "do", "check", "act"]))]
     pub(crate) start_from: Option<String>,
@@ -526,6 +529,12 @@ pub(crate) struct InitArgs {
     /// Test command to write [default: detected from the project's files]
     #[arg(long, value_name = "CMD")]
     pub(crate) test_command: Option<String>,
+    /// Setup command to write [default: detected from the project's files]
+    #[arg(long, value_name = "CMD")]
+    pub(crate) setup_command: Option<String>,
+    /// Write what is proposed without asking; without a terminal nothing is asked anyway
+    #[arg(long)]
+    pub(crate) yes: bool,
     /// Print the files without writing them
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -62,6 +62,8 @@ mod gates;
 mod git_setups;
 #[path = "e2e/inbox.rs"]
 mod inbox;
+#[path = "e2e/init.rs"]
+mod init;
 #[path = "e2e/judgement.rs"]
 mod judgement;
 #[path = "e2e/landing.rs"]
@@ -72,6 +74,8 @@ mod looking;
 mod memory;
 #[path = "e2e/models.rs"]
 mod models;
+#[path = "e2e/monorepo.rs"]
+mod monorepo;
 #[path = "e2e/names.rs"]
 mod names;
 #[path = "e2e/outcomes.rs"]

@@ -39,6 +39,14 @@ pub fn paragraphs(overlay: &Overlay, seat: &Participant, phase: Phase, categorie
     all
 }
 
+/// The folder that the task is about, where a repository has several projects.
+pub fn in_folder(folder: &str) -> String {
+    format!(
+        "This repository holds several projects. The task is about the one in the folder `{folder}`, where its tests run. \
+         Paths in your answer are from the root of the repository, which is your current directory."
+    )
+}
+
 /// The heading above the list of files that are not in an agent's working copy, and what it has to know about them.
 pub const LEFT_OUT: &str = "Files left out of your current directory";
 

@@ -24,6 +24,7 @@ use archeflow_core::rules::attention::{ContextSources, allowed, look};
 use archeflow_core::rules::convergence::{self, ConvergenceCounts};
 use archeflow_core::rules::gates::{self, Clearance, TestFirst};
 use archeflow_core::rules::identity::FindingClaim;
+use archeflow_core::rules::proposals::{self, ProjectFiles, ProposedCommand};
 use archeflow_core::rules::run_names::{self, Meaning, NamedRun, RunState, RunUse};
 use archeflow_core::rules::selection::{Wishes, select};
 use archeflow_core::rules::{alternatives, evidence, pollution, raised, routing, signs, tiers, trial};
@@ -581,7 +582,7 @@ fn d_16_outcomes() {
 }
 
 #[test]
-fn u10_preflight() {
+fn u_10_preflight() {
     let mut page = Page::open("preflight");
     page.check("Runs", |row| {
         scenario(row);
@@ -592,6 +593,33 @@ fn u10_preflight() {
         let line = row.get("line").replace('␛', "\u{1b}");
         let names = read::failing_tests(&format!("some output\n{line}\nmore of it\n"));
         row.expect("name", names.join(", "));
+    });
+    page.close();
+}
+
+#[test]
+fn u_13_what_init_proposes() {
+    let mut page = Page::open("init");
+    page.check("What `archeflow init` proposes", |row| {
+        let files: BTreeMap<&str, &str> =
+            row.get("files").split(", ").map(|file| file.split_once(": ").unwrap_or((file, ""))).collect();
+        let read = |name: &str| match (name, files.get(name).copied().unwrap_or_default()) {
+            ("package.json", "test script") => r#"{"scripts":{"test":"node --test"}}"#.to_owned(),
+            ("package.json", "test script dependencies") => {
+                r#"{"scripts":{"test":"mocha"},"devDependencies":{"mocha":"^11"}}"#.to_owned()
+            }
+            ("package.json", "no test specified") => {
+                r#"{"scripts":{"test":"echo \"Error: no test specified\" && exit 1"}}"#.to_owned()
+            }
+            ("package.json", "broken") => "{".to_owned(),
+            ("Makefile", target) => format!("{target}:\n\ttrue\n"),
+            (_, _) => String::new(),
+        };
+        let found = proposals::propose(&ProjectFiles { has: &|name| files.contains_key(name), read: &read });
+        let shown =
+            |command: Option<ProposedCommand>| command.map_or_else(String::new, |proposed| proposed.command);
+        row.expect("setup", shown(found.setup));
+        row.expect("tests", shown(found.tests));
     });
     page.close();
 }
@@ -1087,7 +1115,7 @@ fn file_status(word: &str) -> Option<FileStatus> {
 }
 
 #[test]
-fn u12_names_of_runs() {
+fn u_12_names_of_runs() {
     let mut page = Page::open("names");
     let known: Vec<NamedRun> = page
         .table("Resolving a name")

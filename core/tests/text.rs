@@ -46,7 +46,7 @@ destinations! {
 use Goes::*;
 
 #[test]
-fn u16_every_text_is_escaped_for_where_it_goes() {
+fn u_16_every_text_is_escaped_for_where_it_goes() {
     let long = "x".repeat(1_000);
     let sixty = format!("{}…", "x".repeat(59));
     let rows: &[(Goes, &str, &str)] = &[

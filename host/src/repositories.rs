@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn u11_a_repository_is_forgotten_until_something_runs_there_again() {
+    fn u_11_a_repository_is_forgotten_until_something_runs_there_again() {
         let state = tempfile::tempdir().unwrap();
         let (a, b) = (Path::new("/a"), Path::new("/b"));
         assert!(!forget(state.path(), a).unwrap());

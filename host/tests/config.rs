@@ -1135,6 +1135,7 @@ impl Place {
 
     fn offer(&self, root: &str, config: &str) -> Offer {
         Offer {
+            folder: String::new(),
             root: self.path(root),
             files: vec![part(REPOSITORY_CONFIG, config), part(REPOSITORY_HOOKS, "")],
             instructions: Vec::new(),

@@ -359,7 +359,12 @@ fn d_08_files_of_a_repository_wait_for_approval() {
     assert_eq!(settings.shelf().domains["writing"].concepts["module"], "chapter");
     let settings = resolve(&files, true, &Flags::default()).unwrap();
     assert!(settings.withheld().is_empty() && settings.team().is_some());
-    let offer = Offer { root: std::env::temp_dir(), files: files.to_vec(), instructions: Vec::new() };
+    let offer = Offer {
+        root: std::env::temp_dir(),
+        folder: String::new(),
+        files: files.to_vec(),
+        instructions: Vec::new(),
+    };
     assert_eq!(offer.guarded().unwrap().len(), 5);
 }
 

@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn u12_ids_are_offered_and_names_without_a_date_once_they_are_begun() {
+    fn u_12_ids_are_offered_and_names_without_a_date_once_they_are_begun() {
         let run = |id: &str, task: &str| NamedRun {
             id: id.to_owned(),
             task: task.to_owned(),
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn u12_the_folder_that_was_named_is_completed_for() {
+    fn u_12_the_folder_that_was_named_is_completed_for() {
         for (line, expected) in [
             ("archeflow show --repo /a", Some("/a")),
             ("archeflow show --repo=/b x", Some("/b")),

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn u01_an_output_belongs_to_the_format_before_it() {
+    fn u_01_an_output_belongs_to_the_format_before_it() {
         for (line, wanted) in [
             ("", vec!["default stdout"]),
             ("-o a", vec!["default a"]),

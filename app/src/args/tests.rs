@@ -34,7 +34,7 @@ fn readme_table(head: &str) -> Vec<String> {
 }
 
 #[test]
-fn u18_the_readme_lists_every_command_and_no_other() {
+fn u_18_the_readme_lists_every_command_and_no_other() {
     let listed = readme_table("| Command | What it does |");
     let visible = |command: &Command| {
         let names = command.get_subcommands().filter(|known| !known.is_hide_set());
@@ -55,7 +55,7 @@ fn u18_the_readme_lists_every_command_and_no_other() {
 }
 
 #[test]
-fn u18_the_readme_lists_every_agent_and_no_other() {
+fn u_18_the_readme_lists_every_agent_and_no_other() {
     let forms: Vec<&str> = backends::forms().into_iter().map(|(form, _)| form).collect();
     assert_eq!(readme_table("| Agent | What it is |"), forms);
 }

@@ -3,8 +3,9 @@
 use archeflow_core::event::Failure as Fault;
 use archeflow_core::model::ARCHETYPES;
 use archeflow_host::backends::{AgentBackend, forms};
-use archeflow_host::config::Flags;
+use archeflow_host::config::{self, Flags, Settings};
 use archeflow_host::git::runner;
+use archeflow_host::open::Project;
 use archeflow_host::platform::{caveats, files};
 use archeflow_host::probe::{self, DefaultAgent, InstalledClient};
 use archeflow_host::sandbox::{SandboxLevel, probe as probe_sandbox};
@@ -22,6 +23,8 @@ struct Check {
     what: &'static str,
     ok: bool,
     said: String,
+    /// Keeps nothing from running, but somebody should know.
+    note: bool,
 }
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutput, Failure> {
@@ -31,7 +34,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutput, Failure> {
             Ok(said) => (true, said),
             Err(said) => (false, said),
         };
-        checks.push(Check { what, ok, said });
+        checks.push(Check { what, ok, said, note: false });
     };
     check(
         "git",
@@ -39,7 +42,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutput, Failure> {
     );
     check("platform", Ok(platform(caveats::SYSTEM)));
     check("sandbox", sandbox());
-    let mut configured = false;
+    let (mut configured, mut untested) = (false, false);
     match open_project(&args.place, None, true) {
         Err(failure) => check("repository", Err(format!("{} {}", failure.message, failure.hint))),
         Ok(project) => {
@@ -76,8 +79,16 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutput, Failure> {
                         },
                     );
                     let policy = settings.policy();
-                    let none = || "none yet: set one with archeflow init, or --test-command".to_owned();
-                    check("test command", Ok(policy.test_command.clone().unwrap_or_else(none)));
+                    untested = policy.test_command.is_none();
+                    check("test command", test_command(&project, policy.test_command.as_deref()));
+                    let ready = project.check_git(&settings);
+                    check(
+                        "git identity",
+                        ready.map(|()| "commits are made in your name".to_owned()).map_err(|error| {
+                            let failure = Failure::from(error);
+                            format!("{} {}", failure.message, failure.hint)
+                        }),
+                    );
                     let specs =
                         std::iter::once(&policy.agents.default).chain(policy.agents.by_archetype.values());
                     let specs: Vec<&String> = specs.filter(|spec| !spec.is_empty()).collect();
@@ -98,20 +109,26 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutput, Failure> {
             );
         }
     }
+    checks
+        .iter_mut()
+        .filter(|check| untested && check.what == "test command")
+        .for_each(|check| check.note = true);
+    let mut check = |what, said: String| checks.push(Check { what, ok: true, said, note: false });
     let known: Vec<&str> = forms().into_iter().map(|(form, _)| form).collect();
-    check("agents", Ok(format!("this version drives {}", known.join(", "))));
+    check("agents", format!("this version drives {}", known.join(", ")));
     let (env, own) = (allowed_env(std::env::vars_os(), &[]), client_env(std::env::vars_os()));
     let found: Vec<InstalledClient> = probe::clients(&env, &own).collect();
     let agents: Vec<Check> = found.iter().map(row).collect();
     let chosen = probe::choose(&found);
     if let Some(choice) = &chosen {
-        check("without --agent", Ok(format!("run takes {}: {}", choice.spec, choice.why)));
+        check("without --agent", format!("run takes {}: {}", choice.spec, choice.why));
     }
     let tried = args.tried.as_deref().map(|spec| try_it(args, spec, chosen.as_ref())).transpose()?;
     let answered = tried.as_ref().is_some_and(|(_, trial)| trial.answer.is_ok());
     let startable = configured || answered || agents.iter().any(|row| row.ok);
     if agents.is_empty() && !startable {
-        checks.push(Check { what: "clients", ok: false, said: NOTHING_TO_RUN.to_owned() });
+        let said = NOTHING_TO_RUN.to_owned();
+        checks.push(Check { what: "clients", ok: false, said, note: false });
     }
     let sound = startable && checks.iter().all(|check| check.ok);
     let code = match &tried {
@@ -135,6 +152,28 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutput, Failure> {
     Ok(CommandOutput::text(out).with_code(code))
 }
 
+/// What decides whether a tree may land. Without one a run still works, but lands only on somebody's word.
+fn test_command(project: &Project, known: Option<&str>) -> Result<String, String> {
+    let config = config::folder::below(&project.standing, config::REPOSITORY_CONFIG);
+    let of_root = config::REPOSITORY_CONFIG.to_owned();
+    let root = project.places.root();
+    let is_read = |path: &String| project.offer.files.iter().any(|(read, _)| read == path);
+    // What `init` wrote counts once it is committed.
+    if let Some(path) = [config, of_root].into_iter().find(|path| root.join(path).exists() && !is_read(path))
+    {
+        let add = archeflow_core::text::shell_word(&path);
+        return Err(format!(
+            "{path} is not committed, and runs read it from the last commit; git add {add} && git commit"
+        ));
+    }
+    match known {
+        Some(command) => Ok(command.to_owned()),
+        None => {
+            Ok("none: a change lands only if you pass --no-tests; set one with archeflow init".to_owned())
+        }
+    }
+}
+
 /// What commands are kept in. Less than there could be is no fault; nothing at all is one.
 fn sandbox() -> Result<String, String> {
     let me = std::env::current_exe().map_err(|error| error.to_string())?;
@@ -148,7 +187,11 @@ fn sandbox() -> Result<String, String> {
 }
 
 fn show(out: &mut String, check: &Check, bad: &str) {
-    let mark = if check.ok { "ok  " } else { bad };
+    let mark = match (check.ok, check.note) {
+        (true, false) => "ok  ",
+        (true, true) => "note",
+        (false, _) => bad,
+    };
     put!(out, "{mark} {} {}", pad(check.what, 16), safe_line(&check.said));
 }
 
@@ -159,7 +202,7 @@ fn object(check: &Check) -> serde_json::Value {
 fn row(found: &InstalledClient) -> Check {
     let (told, wrong) = (found.describe(), found.wrong());
     let said = wrong.as_ref().map_or_else(|| told.clone(), |wrong| format!("{told}: {wrong}"));
-    Check { what: found.client.name, ok: wrong.is_none(), said }
+    Check { what: found.client.name, ok: wrong.is_none(), said, note: false }
 }
 
 /// Asks an agent one question, only on request.
@@ -168,16 +211,27 @@ fn try_it(args: &DoctorArgs, spec: &str, chosen: Option<&DefaultAgent>) -> Resul
     let none =
         || Failure::usage("no agent is installed", "Name one: archeflow doctor --try 'cmd:./my-agent.sh'");
     let spec = if spec.is_empty() { chosen.ok_or_else(none)?.spec.as_str() } else { spec };
-    let agent = AgentBackend::parse(spec, &project.env.cwd).map_err(open::Error::from)?;
     let settings = project.settings(&Flags::default(), args.place.config.as_deref())?;
+    proc::become_subreaper();
+    tried(&project, &settings, spec)
+}
+
+fn tried(project: &Project, settings: &Settings, spec: &str) -> Result<(String, Trial), Failure> {
+    let agent = AgentBackend::parse(spec, &project.env.cwd).map_err(open::Error::from)?;
     let env = allowed_env(std::env::vars_os(), &settings.variables());
     let own = client_env(std::env::vars_os());
     let (policy, me) = (settings.policy(), &project.env.me);
-    proc::become_subreaper();
     let around = Around { state: &project.state, me, env: &env, own: &own, policy: &policy };
     let trial = trial::ask(&agent, &around);
     let trial = trial.map_err(|error| Failure::new(30, "environment", error.to_string(), ""))?;
     Ok((agent.spec(), trial))
+}
+
+/// The same for the wizard: what it said, or why it can't work.
+pub(crate) fn ask_agent(project: &Project, settings: &Settings, spec: &str) -> Result<String, String> {
+    let (spec, trial) = tried(project, settings, spec).map_err(|failure| failure.message)?;
+    let check = tried_check(&spec, &trial);
+    if check.ok { Ok(check.said) } else { Err(check.said) }
 }
 
 fn tried_check(spec: &str, trial: &Trial) -> Check {
@@ -188,7 +242,7 @@ fn tried_check(spec: &str, trial: &Trial) -> Check {
         Ok(said) => format!("{spec} answered after {took} s{cost}{model}: {said}"),
         Err((kind, why)) => format!("{spec} did not answer ({}, after {took} s{cost}): {why}", name(*kind)),
     };
-    Check { what: "tried", ok: trial.answer.is_ok(), said }
+    Check { what: "tried", ok: trial.answer.is_ok(), said, note: false }
 }
 
 fn tried_object(spec: &str, trial: &Trial) -> serde_json::Value {

@@ -1,15 +1,19 @@
-//! `archeflow init`: a first configuration, with a test command proposed from the project's files; plain, or from a
-//! bundle.
+//! `archeflow init`: a first configuration, with commands proposed from the project's files; by four questions in a
+//! terminal, plain without one, or from a bundle.
+
+mod wizard;
 
 use std::path::{Path, PathBuf};
 
+use archeflow_core::rules::proposals::{self, ProjectFiles, ProposedCommand, ProposedCommands};
+use archeflow_core::text::shell_word;
 use archeflow_host::config::bundle::{self, Bundle, quoted};
 use archeflow_host::config::{self, ConfigFile};
 use archeflow_host::open::Project;
 use archeflow_host::store::files;
 
 use crate::args::InitArgs;
-use crate::commands::open_project;
+use crate::commands::{open_project, session};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::{pad, safe_line};
@@ -27,39 +31,80 @@ pub(crate) fn run(args: &InitArgs) -> Result<CommandOutput, Failure> {
     if args.bundle.is_some() || args.from.is_some() || !args.set.is_empty() {
         return from_bundle(args, &project, bundles.as_deref());
     }
-    let proposed = args.test_command.clone().map(|command| (command, "given")).or_else(|| propose(&root));
-    let text = text(proposed.as_ref());
-    let path = root.join(".archeflow/config.yaml");
+    let folder = folder(&project, args);
+    let proposed = proposed(&root.join(&folder), args);
+    let config = config::folder::below(&folder, config::REPOSITORY_CONFIG);
+    let path = root.join(&config);
     if path.exists() {
         let message = format!("{} exists already", path.display());
         return Err(Failure::usage(message, "Edit it; see what is in force with: archeflow config show"));
     }
+    let given = args.test_command.is_some() || args.setup_command.is_some();
+    if !args.dry_run && !args.place.json && !given && !args.yes && session::talks() {
+        return wizard::run(project, &args.place, &folder, proposed);
+    }
+    let text = text(None, &proposed);
     if !args.dry_run {
         project.places.make()?;
-        files::write_new(&path, text.as_bytes())?;
+        bundle::lay_down(&root, &[(config.clone(), text.clone().into_bytes())])?;
     }
+    let command = |proposed: &Option<ProposedCommand>| proposed.as_ref().map(|found| found.command.clone());
     if args.place.json {
         return Ok(CommandOutput::json(serde_json::json!({
-            "path": path.to_string_lossy(), "test_command": proposed.as_ref().map(|(command, _)| command),
-            "content": text, "written": !args.dry_run,
+            "path": path.to_string_lossy(), "test_command": command(&proposed.tests),
+            "setup_command": command(&proposed.setup), "content": text, "written": !args.dry_run,
         })));
     }
     let mut out = String::new();
     if args.dry_run {
         put!(out, "{text}");
-    } else {
-        put!(out, "Wrote {}", path.display());
-        match &proposed {
-            Some((command, why)) => put!(out, "Test command: {command} ({why})"),
-            None => put!(out, "No test command could be guessed: set test_command in that file."),
-        }
-        put!(out, "\nNext:\n  git add .archeflow/config.yaml && git commit -m 'Configure archeflow'");
-        put!(
-            out,
-            "  archeflow trust          approve the command it names\n  archeflow run \"<task>\" --agent <spec>"
-        );
+        return Ok(CommandOutput::text(out));
     }
+    put!(out, "Wrote {}", path.display());
+    if let Some(ProposedCommand { command, why }) = &proposed.setup {
+        put!(out, "Setup command: {} ({why})", safe_line(command));
+    }
+    match &proposed.tests {
+        Some(ProposedCommand { command, why }) => {
+            put!(out, "Test command: {} ({why})", safe_line(command));
+        }
+        None => put!(out, "No test command could be guessed: set test_command in that file."),
+    }
+    if !folder.is_empty() {
+        put!(out, "It is used for commands that are typed in {folder}; they run there.");
+    }
+    put!(out, "\nNext:\n  git add {} && git commit -m 'Configure archeflow'", shell_word(&config));
+    put!(
+        out,
+        "  archeflow trust          approve the commands it names\n  archeflow run \"<task>\" --agent <spec>"
+    );
     Ok(CommandOutput::text(out))
+}
+
+/// Where the user stands, if that is a project of its own within the repository (U-16); else the root.
+fn folder(project: &Project, args: &InitArgs) -> String {
+    let root = project.places.root();
+    let here = root.join(&project.standing);
+    let found = proposed(&here, args);
+    let is_project = found.setup.is_some() || found.tests.is_some();
+    if is_project { project.standing.clone() } else { String::new() }
+}
+
+/// What was given, and otherwise what the files of the folder suggest.
+fn proposed(folder: &Path, args: &InitArgs) -> ProposedCommands {
+    const AT_MOST: u64 = 1024 * 1024;
+    let read = |name: &str| {
+        let bytes = files::read_capped(&folder.join(name), AT_MOST).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    let found = proposals::propose(&ProjectFiles { has: &|name| folder.join(name).exists(), read: &read });
+    let given = |command: &Option<String>| {
+        command.clone().map(|command| ProposedCommand { command, why: "given".to_owned() })
+    };
+    ProposedCommands {
+        setup: given(&args.setup_command).or(found.setup),
+        tests: given(&args.test_command).or(found.tests),
+    }
 }
 
 /// The folder of the user's own bundles.
@@ -149,10 +194,15 @@ fn from_bundle(args: &InitArgs, project: &Project, bundles: Option<&Path>) -> Re
     }
     if let Some(command) = &args.test_command {
         bundle.set("--test-command", "test_command", command).map_err(config::Faults::from)?;
-    } else if !bundle.sets("test_command")
-        && let Some((command, why)) = propose(root)
-    {
-        bundle.set(why, "test_command", &command).map_err(config::Faults::from)?;
+    }
+    if let Some(command) = &args.setup_command {
+        bundle.set("--setup-command", "setup_command", command).map_err(config::Faults::from)?;
+    }
+    let found = proposed(root, args);
+    for (key, found) in [("test_command", found.tests), ("setup_command", found.setup)] {
+        if let Some(ProposedCommand { command, why }) = found.filter(|_| !bundle.sets(key)) {
+            bundle.set(&why, key, &command).map_err(config::Faults::from)?;
+        }
     }
     let laid_out = bundle.laid_out(
         "# archeflow's configuration for this repository. Read from the commit a run begins with.\n\
@@ -224,40 +274,23 @@ fn described(args: &InitArgs, bundle: &Bundle, laid_out: &[ConfigFile]) -> Comma
     CommandOutput::text(out)
 }
 
-fn text(proposed: Option<&(String, &str)>) -> String {
-    let test = match proposed {
-        Some((command, why)) => format!("# {why}\ntest_command: {}\n", quoted(command)),
-        None => "# test_command: make test\n".to_owned(),
+fn text(agent: Option<&str>, proposed: &ProposedCommands) -> String {
+    let line = |key: &str, command: &Option<ProposedCommand>, example: &str| match command {
+        Some(ProposedCommand { command, why }) => format!("# {why}\n{key}: {}\n", quoted(command)),
+        None => format!("# {key}: {example}\n"),
+    };
+    let agent = match agent {
+        Some(agent) => format!("agents:\n  default: {}\n", quoted(agent)),
+        None => "# agents:\n#   default: claude\n".to_owned(),
     };
     format!(
         "# archeflow's configuration for this repository. Read from the commit a run begins with.\n\
          # Every key and where its value comes from: archeflow config show\n\n\
-         # The command that decides whether a tree is good. It runs on exactly the tree that lands.\n{test}\n\
-         # fast, standard or thorough; chosen from the task if not set.\n# workflow: standard\n"
+         # The command that decides whether a tree is good. It runs on exactly the tree that lands.\n{}\n\
+         # The command that installs what the tests need. It runs once per lock file.\n{}\n\
+         # Who works, unless --agent or your own configuration names another.\n{agent}\n\
+         # fast, standard or thorough; chosen from the task if not set.\n# workflow: standard\n",
+        line("test_command", &proposed.tests, "make test"),
+        line("setup_command", &proposed.setup, "npm ci"),
     )
-}
-
-/// What the project's own files suggest.
-fn propose(root: &Path) -> Option<(String, &'static str)> {
-    const KNOWN: [(&str, &str, &str); 11] = [
-        ("Cargo.toml", "cargo test", "there is a Cargo.toml"),
-        ("package.json", "npm test", "there is a package.json"),
-        ("go.mod", "go test ./...", "there is a go.mod"),
-        ("pyproject.toml", "python3 -m pytest", "there is a pyproject.toml"),
-        ("setup.py", "python3 -m pytest", "there is a setup.py"),
-        ("pom.xml", "mvn -q test", "there is a pom.xml"),
-        ("build.gradle", "./gradlew test", "there is a build.gradle"),
-        ("build.gradle.kts", "./gradlew test", "there is a build.gradle.kts"),
-        ("Gemfile", "bundle exec rake test", "there is a Gemfile"),
-        ("mix.exs", "mix test", "there is a mix.exs"),
-        ("CMakeLists.txt", "ctest --test-dir build", "there is a CMakeLists.txt"),
-    ];
-    if let Some((_, command, why)) = KNOWN.iter().find(|(file, _, _)| root.join(file).is_file()) {
-        return Some(((*command).to_owned(), why));
-    }
-    let makefile = std::fs::read_to_string(root.join("Makefile")).unwrap_or_default();
-    makefile
-        .lines()
-        .any(|line| line.starts_with("test:"))
-        .then(|| ("make test".to_owned(), "the Makefile has a test target"))
 }

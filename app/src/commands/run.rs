@@ -1,20 +1,26 @@
 //! `archeflow run`: a new run, or one re-entered with `--start-from`.
 
-use archeflow_core::model::{Agents, Phase};
+use archeflow_core::event::RunStart;
+use archeflow_core::model::{Agents, Money, Phase, counted};
+use archeflow_core::rules::estimate;
+use archeflow_core::strategies;
 use archeflow_host::config::Flags;
 use archeflow_host::open::{self, RunRequest};
 use archeflow_host::probe::DefaultAgent;
 
 use crate::args::RunArgs;
 use crate::commands::session::{attended, drive};
-use crate::commands::{naming, open_project};
+use crate::commands::{naming, open_project, trust};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
-use crate::render::text::safe_line;
+use crate::render::text::{pad, safe_line};
 
 pub(crate) fn run(args: &RunArgs) -> Result<CommandOutput, Failure> {
     let flags = flags(args)?;
-    let project = open_project(&args.session.place, args.target.as_deref(), true)?;
+    let mut project = open_project(&args.session.place, args.target.as_deref(), true)?;
+    if attended(&args.session) && !args.session.place.json && trust::offer(&project)? {
+        project = open_project(&args.session.place, args.target.as_deref(), true)?;
+    }
     if let Some(phase) = &args.start_from {
         return reenter(args, &flags, project, phase);
     }
@@ -37,8 +43,49 @@ pub(crate) fn run(args: &RunArgs) -> Result<CommandOutput, Failure> {
         attended: attended(&args.session),
         id: args.named.clone(),
     };
+    if args.estimate {
+        return estimate(&project.would_start(&wanted)?, args.session.place.json);
+    }
     let opened = project.new_run(&wanted)?;
     drive(opened.driver, "run", &args.session, auto_merge, opened.before, opened.after)
+}
+
+/// What a run would be, without one (U-16).
+fn estimate(start: &RunStart, json: bool) -> Result<CommandOutput, Failure> {
+    let policy = &start.config;
+    let key = strategies::seats_key(start.strategy, start.workflow);
+    let seats = start.seats.get(key).map_or(&[][..], Vec::as_slice);
+    let estimate = estimate::before(policy, seats, &start.tiers, start.workflow, start.max_cycles);
+    if json {
+        let agents = estimate.agents.iter().map(|(archetype, tier, cost)| {
+            let agent = policy.agents.of(archetype);
+            serde_json::json!({ "archetype": archetype, "agent": agent, "model": tier, "cost_usd": cost })
+        });
+        return Ok(CommandOutput::json(serde_json::json!({
+            "workflow": start.workflow, "strategy": start.strategy, "cycles": start.max_cycles,
+            "agents": agents.collect::<Vec<_>>(), "cycle_usd": estimate.cycle, "most_usd": estimate.most,
+            "budget_usd": policy.costs.budget_usd, "setup_command": policy.setup_command,
+            "test_command": policy.test_command, "base": start.base.commit,
+        })));
+    }
+    let mut out = String::new();
+    put!(out, "Workflow {}, at most {}", start.workflow.name(), counted(start.max_cycles, "cycle"));
+    let width = estimate.agents.iter().map(|(name, _, _)| policy.agents.of(name).len()).max().unwrap_or(0);
+    for (name, tier, cost) in &estimate.agents {
+        let agent = pad(&safe_line(policy.agents.of(name)), width.min(40));
+        put!(out, "  {} {agent}  {} {}", pad(&safe_line(name), 10), pad(tier.name(), 7), cost.shown());
+    }
+    let (cycle, most) = (estimate.cycle.shown(), estimate.most.shown());
+    put!(out, "Expected: about {cycle} a cycle, {most} for all of them (usual token counts)");
+    put!(out, "Budget:   {}", policy.costs.budget_usd.map_or_else(|| "none".to_owned(), Money::shown));
+    let command = |command: &Option<String>| command.as_deref().map_or_else(|| "none".to_owned(), safe_line);
+    put!(out, "Setup:    {}", command(&policy.setup_command));
+    put!(out, "Tests:    {}", command(&policy.test_command));
+    put!(
+        out,
+        "\nNothing was started. --dry-run also makes the plan, for which Explorer and Creator are paid."
+    );
+    Ok(CommandOutput::text(out))
 }
 
 fn reenter(

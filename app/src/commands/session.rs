@@ -31,7 +31,7 @@ pub(crate) fn attended(session: &Session) -> bool {
     !session.unattended && (session.tui || talks())
 }
 
-fn talks() -> bool {
+pub(crate) fn talks() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 

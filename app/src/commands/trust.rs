@@ -25,13 +25,14 @@ pub(crate) fn run(args: &TrustArgs) -> Result<CommandOutput, Failure> {
     }
     let mut trust = Trust::open(&project.state).map_err(open::Error::from)?;
     if args.revoke {
-        let had = trust.revoke(&project.offer.root).map_err(open::Error::from)?;
+        let had = trust.revoke(&project.offer.place()).map_err(open::Error::from)?;
         if args.place.json {
             return Ok(CommandOutput::json(serde_json::json!({ "approved": false, "revoked": had })));
         }
         let said = if had { "The approval is taken back.\n" } else { "Nothing was approved here.\n" };
         return Ok(CommandOutput::text(said.to_owned()));
     }
+    let place = project.offer.place();
     let memory = MemoryStore::of(&project.places, &project.state);
     let mut guarded = project.offer.guarded()?;
     let lessons = lessons(&memory)?;
@@ -56,18 +57,14 @@ pub(crate) fn run(args: &TrustArgs) -> Result<CommandOutput, Failure> {
         return Ok(CommandOutput::text(none.to_owned()));
     }
     let mut out = String::new();
-    put!(
-        out,
-        "{} configures, as committed on the checked-out branch:",
-        safe(&project.offer.root.display().to_string())
-    );
+    put!(out, "{} configures, as committed on the checked-out branch:", safe(&place.display().to_string()));
     for row in &guarded {
         put!(out, "  {}", safe(&described(row)));
     }
-    for change in project.offer.changes(trust.last(&project.offer.root))? {
+    for change in project.offer.changes(trust.last(&place))? {
         let (before, after) =
             (change.before.as_deref().unwrap_or("nothing"), change.after.as_deref().unwrap_or("nothing"));
-        if trust.last(&project.offer.root).is_some() {
+        if trust.last(&place).is_some() {
             put!(
                 out,
                 "  changed since you approved it: {} from {} to {}",
@@ -90,6 +87,28 @@ pub(crate) fn run(args: &TrustArgs) -> Result<CommandOutput, Failure> {
     approve(&mut trust)?;
     put!(out, "Approved. Any change to these files asks again.");
     Ok(CommandOutput::text(out))
+}
+
+/// Approves what the repository's configuration has now, for somebody who was just shown it.
+pub(crate) fn approve_now(project: &Project) -> Result<(), Failure> {
+    let mut trust = Trust::open(&project.state).map_err(open::Error::from)?;
+    Ok(trust.approve(&project.offer, &clock::written(clock::now())).map_err(open::Error::from)?)
+}
+
+/// Shows what is not approved yet and asks for it, at a terminal. Whether it is approved now.
+pub(crate) fn offer(project: &Project) -> Result<bool, Failure> {
+    let guarded = project.offer.guarded()?;
+    if project.approved || guarded.is_empty() {
+        return Ok(false);
+    }
+    only_from_outside("approve anything")?;
+    tell!("This repository's configuration is not approved yet. It names:");
+    guarded.iter().for_each(|row| tell!("  {}", safe(&described(row))));
+    if !confirmed() {
+        return Ok(false);
+    }
+    approve_now(project)?;
+    Ok(true)
 }
 
 /// Nothing was approved; the same code as a run that finds something unapproved.

@@ -22,7 +22,7 @@ fn with_linter(world: &World, script: &str) -> Vec<String> {
 const LINT: &str = "for f in *.txt; do echo \"$f:1:1: E1 no tax in $f\"; done; exit 1\n";
 
 #[test]
-fn l_03_what_the_linter_found_before_fails_no_step_and_what_is_new_does() {
+fn l_03_u_03_what_the_linter_found_before_fails_no_step_and_what_is_new_does() {
     let world = World::new();
     let more = with_linter(&world, LINT);
     let more: Vec<&str> = more.iter().map(String::as_str).collect();

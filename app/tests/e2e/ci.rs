@@ -118,7 +118,7 @@ fn github(job: &Job) -> Vec<(String, i32, String)> {
 }
 
 #[test]
-fn u01_the_github_workflow_reviews_and_fails_on_a_critical_finding() {
+fn u_01_the_github_workflow_reviews_and_fails_on_a_critical_finding() {
     let job = Job::new(&answer("REJECTED", &[FINDING]));
     for (name, code, text) in github(&job) {
         let wanted = if name == "Review" { 14 } else { 0 };
@@ -145,7 +145,7 @@ fn u01_the_github_workflow_reviews_and_fails_on_a_critical_finding() {
 }
 
 #[test]
-fn u01_the_github_workflow_passes_without_findings() {
+fn u_01_the_github_workflow_passes_without_findings() {
     let job = Job::new(&answer("APPROVED", &[]));
     for (name, code, text) in github(&job) {
         assert_eq!(code, 0, "{name}: {text}");
@@ -154,7 +154,7 @@ fn u01_the_github_workflow_passes_without_findings() {
 }
 
 #[test]
-fn u01_the_gitlab_job_reviews_and_fails_on_a_critical_finding() {
+fn u_01_the_gitlab_job_reviews_and_fails_on_a_critical_finding() {
     let job = Job::new(&answer("REJECTED", &[FINDING]));
     let file = yaml("archeflow-review.gitlab-ci.yml");
     let lines = |name: &str| {
@@ -181,7 +181,7 @@ fn answer(verdict: &str, findings: &[&str]) -> String {
 }
 
 #[test]
-fn u01_a_review_refuses_unapproved_commands_that_it_would_run() {
+fn u_01_a_review_refuses_unapproved_commands_that_it_would_run() {
     let test = Test::new().play(&review("guardian", "APPROVED", &[]));
     test.file(".archeflow/hooks.yaml", "run-complete:\n  command: ./tell.sh\n");
     test.file(".archeflow/config.yaml", "test_command: make\n");
@@ -192,7 +192,7 @@ fn u01_a_review_refuses_unapproved_commands_that_it_would_run() {
 }
 
 #[test]
-fn u01_several_formats_are_written_by_one_review() {
+fn u_01_several_formats_are_written_by_one_review() {
     let test = Test::new().play(&review("guardian", "REJECTED", &[FINDING]));
     test.file("src/app.txt", test.read("src/app.txt").replace("line 2\n", "line two\n"));
     let (sarif, page) = (test.base().join("a.sarif"), test.base().join("a.md"));

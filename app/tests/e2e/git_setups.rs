@@ -15,7 +15,7 @@ fn lands(test: &Test) {
 }
 
 #[test]
-fn u05_m_e25_files_with_a_filter_are_refused_before_an_agent_starts() {
+fn u_05_m_e25_files_with_a_filter_are_refused_before_an_agent_starts() {
     // A filter of the user's own, one that only the repository names, and Git LFS that is not installed.
     for scope in [Some("--global"), Some("--local"), None] {
         let test = Test::new().play("");
@@ -43,7 +43,7 @@ fn u05_m_e25_files_with_a_filter_are_refused_before_an_agent_starts() {
 }
 
 #[test]
-fn u05_attributes_outside_of_the_commit_count_and_others_do_not() {
+fn u_05_attributes_outside_of_the_commit_count_and_others_do_not() {
     let test = Test::new().play("");
     test.file(".git/info/attributes", "src/*.txt filter=crypt\n");
     test.go(&["--auto-merge"]).refused(21, &["src/app.txt (filter=crypt)"]);
@@ -59,7 +59,7 @@ fn u05_attributes_outside_of_the_commit_count_and_others_do_not() {
 }
 
 #[test]
-fn u05_a_sparse_checkout_stays_sparse() {
+fn u_05_a_sparse_checkout_stays_sparse() {
     let test = Test::new().play("");
     test.file("other/big.txt", "big\n");
     test.commit("More");
@@ -71,7 +71,7 @@ fn u05_a_sparse_checkout_stays_sparse() {
 }
 
 #[test]
-fn u05_a_linked_worktree_is_a_checkout_like_any_other() {
+fn u_05_a_linked_worktree_is_a_checkout_like_any_other() {
     let test = Test::new().play("");
     let linked = test.base().join("linked");
     test.git(["worktree", "add", "-q", "-b", "feature", linked.to_str().unwrap()]);
@@ -86,7 +86,7 @@ fn u05_a_linked_worktree_is_a_checkout_like_any_other() {
 }
 
 #[test]
-fn u05_submodules_are_named_before_the_run() {
+fn u_05_submodules_are_named_before_the_run() {
     let test = Test::new().play("");
     let sub = test.base().join("sub");
     test.repository(&sub, &[("lib.txt", "lib\n")]);
@@ -100,7 +100,7 @@ fn u05_submodules_are_named_before_the_run() {
 }
 
 #[test]
-fn u05_names_that_differ_in_case_only_are_two_files_where_the_file_system_says_so() {
+fn u_05_names_that_differ_in_case_only_are_two_files_where_the_file_system_says_so() {
     let test = Test::new().play("");
     test.file("Readme.md", "# Another\n");
     test.commit("Two of them");
@@ -112,7 +112,7 @@ fn u05_names_that_differ_in_case_only_are_two_files_where_the_file_system_says_s
 }
 
 #[test]
-fn u05_line_endings_of_the_checkout_stay_as_the_user_has_them() {
+fn u_05_line_endings_of_the_checkout_stay_as_the_user_has_them() {
     for (attributes, autocrlf) in [("* text=auto eol=crlf\n", "false"), ("* text=auto\n", "true")] {
         let test = Test::new().play("");
         test.git(["config", "core.autocrlf", autocrlf]);

@@ -15,7 +15,7 @@ fn groups(status: &Outcome) -> Vec<(String, String)> {
 }
 
 #[test]
-fn u11_status_lists_what_waits_first_then_what_ended_last() {
+fn u_11_status_lists_what_waits_first_then_what_ended_last() {
     let test = Test::new().play("");
     let mut merged = Vec::new();
     for n in 1..=6 {
@@ -50,7 +50,7 @@ fn u11_status_lists_what_waits_first_then_what_ended_last() {
 }
 
 #[test]
-fn u11_u04_a_clean_review_waits_for_nobody() {
+fn u_11_u04_a_clean_review_waits_for_nobody() {
     let finding = "src/app.txt:1 | WARNING | quality | The first line is odd | Change it | `line`";
     let test = Test::new().play(&review("guardian", "REJECTED", &[finding]));
     test.file("src/app.txt", "line\nmore\n");
@@ -75,7 +75,7 @@ fn u11_u04_a_clean_review_waits_for_nobody() {
 }
 
 #[test]
-fn u11_repositories_that_are_gone_are_told_in_one_line_and_forgotten() {
+fn u_11_repositories_that_are_gone_are_told_in_one_line_and_forgotten() {
     let test = Test::new().play("");
     started(&test, "Fix the login", &["--auto-merge"]).ended("merged", "approved", 0);
     let mut others = Vec::new();
@@ -110,7 +110,7 @@ fn u11_repositories_that_are_gone_are_told_in_one_line_and_forgotten() {
 
 /// Also where an earlier version wrote the list of what git does not see.
 #[test]
-fn u09_no_file_of_a_run_shows_up_in_git() {
+fn u_09_no_file_of_a_run_shows_up_in_git() {
     let before = "/events/\n/artifacts/\n/runs/\n/memory/\n/costs/\n/progress.md\n/.gitignore\n/.*.tmp\n";
     for ignored in [None, Some(before)] {
         let test = Test::new().play("").config("boundaries:\n  checkpoint_cycles: 1\n");
@@ -129,7 +129,7 @@ fn u09_no_file_of_a_run_shows_up_in_git() {
 }
 
 #[test]
-fn u16_the_end_of_a_run_names_a_report_for_people_and_how_long_it_took() {
+fn u_16_the_end_of_a_run_names_a_report_for_people_and_how_long_it_took() {
     let test = Test::new().play("");
     let ended = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
     assert!(ended.stderr.contains(&format!("Report:    archeflow report {}\n", ended.id)), "{ended}");

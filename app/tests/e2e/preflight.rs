@@ -11,7 +11,7 @@ const RUNNER: &str = "bad=0; for file in red/*; do [ -e \"$file\" ] || continue;
                       echo \"test ${file#red/} ... FAILED\"; bad=1; done; exit $bad";
 
 #[test]
-fn u10_a_missing_test_command_is_found_before_any_agent_is_paid() {
+fn u_10_a_missing_test_command_is_found_before_any_agent_is_paid() {
     let test = Test::new().play("").tests("no-such-command --all");
     let ended = test.go(&["--auto-merge"]).ended("failed", "test_command_broken", 30);
     assert_eq!(ended.events("agent.start").len(), 0, "{ended}");
@@ -22,7 +22,7 @@ fn u10_a_missing_test_command_is_found_before_any_agent_is_paid() {
 }
 
 #[test]
-fn u10_a_red_base_is_said_and_waits_for_an_answer() {
+fn u_10_a_red_base_is_said_and_waits_for_an_answer() {
     let test = Test::new().play("").tests(RUNNER);
     fs::create_dir(test.repo.join("red")).unwrap();
     fs::write(test.repo.join("red/adds"), "").unwrap();
@@ -43,7 +43,7 @@ fn u10_a_red_base_is_said_and_waits_for_an_answer() {
 }
 
 #[test]
-fn u10_a_red_base_that_is_allowed_asks_only_that_no_test_is_added() {
+fn u_10_a_red_base_that_is_allowed_asks_only_that_no_test_is_added() {
     let maker = |name: &str| {
         format!(
             "== maker ==\nsh mkdir -p red; touch red/{name}; echo x >> src/app.txt; echo y >> tests/check_test.sh\n\
@@ -65,7 +65,7 @@ fn u10_a_red_base_that_is_allowed_asks_only_that_no_test_is_added() {
 }
 
 #[test]
-fn u10_a_tree_that_passed_is_not_tested_again_before_the_next_run() {
+fn u_10_a_tree_that_passed_is_not_tested_again_before_the_next_run() {
     let test = Test::new().play("").tests("echo x >> {base}/count");
     let tests = || fs::read_to_string(test.base().join("count")).unwrap().lines().count();
     test.go(&["--auto-merge"]).ended("merged", "approved", 0);
@@ -76,7 +76,7 @@ fn u10_a_tree_that_passed_is_not_tested_again_before_the_next_run() {
 }
 
 #[test]
-fn u10_a_setup_is_made_once_per_lock_file_and_shown_to_every_checkout() {
+fn u_10_a_setup_is_made_once_per_lock_file_and_shown_to_every_checkout() {
     let maker = "== maker ==\nsh cat deps/tool > seen.txt; ! echo x > deps/other\n\
                  sh echo x >> src/app.txt; echo y >> tests/check_test.sh; rm seen.txt\n\
                  commit Do it\nsay <<END\nDone.\n\nSTATUS: DONE\nEND\n\n";
@@ -100,7 +100,7 @@ fn u10_a_setup_is_made_once_per_lock_file_and_shown_to_every_checkout() {
 
 /// A package that is installed from the checkout itself must be the one under test, not the one that was set up.
 #[test]
-fn u10_what_a_setup_links_to_the_checkout_is_the_checkout_under_test() {
+fn u_10_what_a_setup_links_to_the_checkout_is_the_checkout_under_test() {
     let maker = "== maker ==\nsh echo broken > src/app.txt; echo y >> tests/check_test.sh\n\
                  commit Do it\nsay <<END\nDone.\n\nSTATUS: DONE\nEND\n\n";
     let test =
@@ -110,7 +110,7 @@ fn u10_what_a_setup_links_to_the_checkout_is_the_checkout_under_test() {
 }
 
 #[test]
-fn u10_a_setup_that_fails_says_what_and_where() {
+fn u_10_a_setup_that_fails_says_what_and_where() {
     let test = Test::new().play("").tests("true");
     let failed = test.go(&["--setup-command", "echo 'error: no such package'; exit 3"]);
     let failed = failed.ended("failed", "setup_failed", 30);

@@ -14,7 +14,7 @@ fn tree(test: &Test, commit: &str) -> String {
 }
 
 #[test]
-fn u19_a_landing_is_taken_back_by_a_tested_commit() {
+fn u_19_a_landing_is_taken_back_by_a_tested_commit() {
     for strategy in ["no-ff", "squash", "rebase"] {
         let test = Test::new().play("").config(&format!("git:\n  merge_strategy: {strategy}\n"));
         let base = test.git(["rev-parse", "main"]);
@@ -65,7 +65,7 @@ fn u19_a_landing_is_taken_back_by_a_tested_commit() {
 }
 
 #[test]
-fn u19_what_can_t_be_reverted_is_refused_and_stays_merged() {
+fn u_19_what_can_t_be_reverted_is_refused_and_stays_merged() {
     // Not landed.
     let test = Test::new().play("");
     let waiting = test.go(&[]).ended("awaiting_merge", "approved", 10);
@@ -109,7 +109,7 @@ fn u19_what_can_t_be_reverted_is_refused_and_stays_merged() {
 }
 
 #[test]
-fn u19_killed_anywhere_a_revert_is_completed_or_was_never_begun() {
+fn u_19_killed_anywhere_a_revert_is_completed_or_was_never_begun() {
     let mut points: Vec<String> =
         (1..=6).flat_map(|n| [format!("recorded:{n}"), format!("performed:{n}")]).collect();
     points.extend(["revert.built:1", "tests.ran:1", "land.begun:1", "land.prepared:1"].map(str::to_owned));

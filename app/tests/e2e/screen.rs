@@ -17,7 +17,7 @@ use crate::harness::{LONG, TASK, Test, review};
 const CLEAR: &str = "\x1b[2J";
 
 /// A terminal with a program in it.
-struct Pty {
+pub(crate) struct Pty {
     master: OwnedFd,
     /// Held open, so that the modes stay there to be looked at.
     _slave: OwnedFd,
@@ -29,7 +29,7 @@ struct Pty {
 
 impl Pty {
     /// The program in a session of its own, as a terminal emulator starts it.
-    fn start(test: &Test, arguments: &[&str], size: (u16, u16)) -> Pty {
+    pub(crate) fn start(test: &Test, arguments: &[&str], size: (u16, u16)) -> Pty {
         let program = [&[env!("CARGO_BIN_EXE_archeflow")], arguments].concat();
         Pty::run(test, &program, size)
     }
@@ -65,7 +65,7 @@ impl Pty {
         Pty { master, _slave: slave, modes, child, sent, size }
     }
 
-    fn press(&self, keys: &str) -> &Pty {
+    pub(crate) fn press(&self, keys: &str) -> &Pty {
         rustix::io::write(&self.master, keys.as_bytes()).unwrap();
         self
     }
@@ -92,7 +92,7 @@ impl Pty {
 
     /// Waits until this is on the screen.
     #[track_caller]
-    fn see(&self, words: &str) -> &Pty {
+    pub(crate) fn see(&self, words: &str) -> &Pty {
         self.until(words, |screen| screen.contains(words))
     }
 
@@ -112,7 +112,7 @@ impl Pty {
         self
     }
 
-    fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
         let sent = std::process::Command::new("kill").args(["-s", name, &pid]).status().unwrap();
         assert!(sent.success());
@@ -138,7 +138,7 @@ impl Pty {
 
     /// The same without the view: nothing was switched that would have to be switched back.
     #[track_caller]
-    fn says(mut self, last: &str) -> (i32, Vec<u8>) {
+    pub(crate) fn says(mut self, last: &str) -> (i32, Vec<u8>) {
         self.see(last);
         let code = self.code();
         (code, self.sent())

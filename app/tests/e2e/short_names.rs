@@ -15,7 +15,7 @@ fn started(test: &Test, task: &str, more: &[&str]) -> Outcome {
 }
 
 #[test]
-fn u12_a_short_name_means_the_same_run_in_every_command() {
+fn u_12_a_short_name_means_the_same_run_in_every_command() {
     let test = Test::new().play("");
     let first = waiting(&test, "Größe der Fenster ändern");
     let second = waiting(&test, "Fix the login");
@@ -63,7 +63,7 @@ fn u12_a_short_name_means_the_same_run_in_every_command() {
 }
 
 #[test]
-fn u12_an_ambiguous_name_lists_the_runs_and_an_unknown_one_the_nearest() {
+fn u_12_an_ambiguous_name_lists_the_runs_and_an_unknown_one_the_nearest() {
     let test = Test::new().play("");
     let (first, second) = (waiting(&test, "Fix the login"), waiting(&test, "Fix the logout"));
     for command in [&["show", "fix"][..], &["merge", "fix"], &["discard", "fix-the"], &["show", "20"]] {
@@ -78,7 +78,7 @@ fn u12_an_ambiguous_name_lists_the_runs_and_an_unknown_one_the_nearest() {
 }
 
 #[test]
-fn u12_without_a_name_a_command_takes_the_run_it_can_act_on() {
+fn u_12_without_a_name_a_command_takes_the_run_it_can_act_on() {
     let test = Test::new().play("");
     for command in ["show", "report", "dag", "merge", "resume", "watch", "discard"] {
         test.run(&[command]).refused(2, &["there is no run in this repository"]);
@@ -103,7 +103,7 @@ fn u12_without_a_name_a_command_takes_the_run_it_can_act_on() {
 }
 
 #[test]
-fn u12_an_answer_finds_the_only_question() {
+fn u_12_an_answer_finds_the_only_question() {
     let test = Test::new().play("== maker attempt=1 ==\nsay <<END\nWhich?\n\nSTATUS: NEEDS_CONTEXT\nEND\n\n");
     let asks = test.go(&["--unattended"]).ended("awaiting_answer", "needs_context", 10);
     let answered = test.run(&["answer", "the red one", "--unattended"]);
@@ -112,7 +112,7 @@ fn u12_an_answer_finds_the_only_question() {
 }
 
 #[test]
-fn u12_an_interrupted_run_is_resumed_without_its_name() {
+fn u_12_an_interrupted_run_is_resumed_without_its_name() {
     let test = Test::new().play(
         "== maker ==\nsh touch {base}/working\nsh while [ ! -e {base}/go ]; do sleep 0.05; done\n\
          sh echo made >> src/app.txt; echo case >> tests/check_test.sh\ncommit Add the line\n\
@@ -147,7 +147,7 @@ fn completed(test: &Test, shell: &str, words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn u12_shells_complete_runs_and_values() {
+fn u_12_shells_complete_runs_and_values() {
     let test = Test::new().play("");
     let id = waiting(&test, "Fix the login: now");
     test.file(".archeflow/workflows/careful.yaml", "");
@@ -189,7 +189,7 @@ fn u12_shells_complete_runs_and_values() {
 /// The script in a real bash: it is read, the function it registers is called as by the Tab key, and the program found
 /// in the path is asked.
 #[test]
-fn u12_bash_itself_completes_a_run() {
+fn u_12_bash_itself_completes_a_run() {
     let test = Test::new().play("");
     let id = waiting(&test, "Fix the login");
     let script = test.run(&["completions", "bash"]);

@@ -94,7 +94,7 @@ fn m_b5_u07_every_command_reports_a_full_disk() {
 }
 
 #[test]
-fn u07_every_command_ends_quietly_when_its_reader_is_gone() {
+fn u_07_every_command_ends_quietly_when_its_reader_is_gone() {
     let test = Test::new();
     for arguments in every_command(&test) {
         let output = started(&test, &arguments, closed());
@@ -108,7 +108,7 @@ fn u07_every_command_ends_quietly_when_its_reader_is_gone() {
 }
 
 #[test]
-fn u07_a_size_limit_is_reported_like_a_full_disk() {
+fn u_07_a_size_limit_is_reported_like_a_full_disk() {
     let test = Test::new();
     let file = test.base().join("script");
     let line = format!("ulimit -f 1; exec {} completions bash", env!("CARGO_BIN_EXE_archeflow"));
@@ -120,7 +120,7 @@ fn u07_a_size_limit_is_reported_like_a_full_disk() {
 }
 
 #[test]
-fn u07_a_run_outlives_its_screen() {
+fn u_07_a_run_outlives_its_screen() {
     let test = Test::new().play("");
     let arguments = test.arguments("Add a line to the app", &["--auto-merge", "--json"]);
     let output = {
@@ -139,7 +139,7 @@ fn u07_a_run_outlives_its_screen() {
 }
 
 #[test]
-fn u07_a_document_that_is_not_written_is_named_with_the_way_to_write_it() {
+fn u_07_a_document_that_is_not_written_is_named_with_the_way_to_write_it() {
     let test = Test::new().play("");
     let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
     let nowhere = test.base().join("no/such/folder/report.md");

@@ -392,7 +392,7 @@ impl Test {
         let drives = matches!(
             arguments.first(),
             Some(&("run" | "resume" | "answer" | "continue" | "merge" | "discard" | "revert"))
-        );
+        ) && !arguments.contains(&"--estimate");
         let mut all: Vec<&str> = arguments.to_vec();
         if drives && !all.contains(&"--json") {
             all.push("--json");

@@ -35,6 +35,9 @@ settings! {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         allow_red_base: bool = false, "allow_red_base", Switch, Guarded,
             "Start although tests fail on the base commit, and land if no other test fails then. `--allow-red-base` sets it for one run.";
+        /// The folder of the repository that the task is about, from its root; empty for all of it (U-16).
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        folder: String = String::new();
         /// The user allowed, for this run, landing without tests.
         no_tests: bool = false;
         /// M-05: research that changes prose only is not sent back for tests. Not so in journals from before it was.

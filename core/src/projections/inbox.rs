@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn u11_a_run_that_needs_a_person_has_its_command() {
+    fn u_11_a_run_that_needs_a_person_has_its_command() {
         use Reason::{AgentFailures, Approved, Discarded, FindingsOpen};
         use RunStatus::{AwaitingMerge, Failed, Merged, Reviewed, Stopped};
         type Row = (Option<(RunStatus, Reason)>, bool, bool, Option<(&'static str, bool)>);

@@ -22,6 +22,7 @@ pub(crate) mod phrases;
 pub mod players;
 pub mod pollution;
 pub mod prices;
+pub mod proposals;
 pub mod raised;
 pub mod red_base;
 pub mod routing;

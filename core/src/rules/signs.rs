@@ -582,8 +582,7 @@ fn stirring(sign: Sign) -> &'static str {
 }
 
 fn is_own_state(path: &str) -> bool {
-    let path = path.trim_matches('"');
-    path == ".archeflow" || path.starts_with(".archeflow/")
+    path.trim_matches('"').split('/').any(|part| part == ".archeflow")
 }
 
 /// The kind of credential in a line.

@@ -239,6 +239,11 @@ pub fn lay_down(root: &Path, files: &[ConfigFile]) -> Result<(), Faults> {
     Ok(())
 }
 
+/// The same for one file.
+pub fn check_config(path: &str, text: &str) -> Result<(), Faults> {
+    check(&[(path.to_owned(), text.as_bytes().to_vec())])
+}
+
 /// What a run would make of these files, were they approved.
 fn check(files: &[ConfigFile]) -> Result<(), Faults> {
     let flags = Flags::default();

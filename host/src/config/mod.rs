@@ -11,6 +11,7 @@
 
 pub mod approval;
 pub mod bundle;
+pub mod folder;
 pub mod keys;
 pub mod kinds;
 pub mod layers;

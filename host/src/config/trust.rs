@@ -38,6 +38,8 @@ pub enum TrustError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
     pub root: PathBuf,
+    /// The folder of it that has a configuration of its own, if the user stands in one. Each is approved for itself.
+    pub folder: String,
     /// Paths from the root, and bytes, of everything that configures: `.archeflow/config.yaml`, `hooks.yaml`, archetypes,
     /// teams, workflows, lenses and domains, as far as they exist in the base commit.
     pub files: Vec<ConfigFile>,
@@ -112,9 +114,13 @@ impl Offer {
         Ok(keys.into_iter().map(change).filter(|change| change.before != change.after).collect())
     }
 
-    /// The root has to exist: an approval is for one place on this machine.
+    /// What an approval is for. The root has to exist: it is one place on this machine.
+    pub fn place(&self) -> PathBuf {
+        if self.folder.is_empty() { self.root.clone() } else { self.root.join(&self.folder) }
+    }
+
     fn digest(&self) -> io::Result<(String, String)> {
-        let root = self.root.canonicalize()?;
+        let root = self.place().canonicalize()?;
         let mut files: Vec<&ConfigFile> = self.files.iter().collect();
         files.sort();
         let mut hasher = blake3::Hasher::new();

@@ -18,6 +18,7 @@ use archeflow_core::split;
 
 use super::looking::{self, WantedSigns};
 use crate::backends::AgentBackend;
+use crate::config::shown;
 use crate::git::{ObjectId, change, runner, workspace};
 use crate::nonce::nonce;
 use crate::open::team::READING_AT_MOST;
@@ -127,6 +128,10 @@ pub(super) fn agent_inputs(
     if !conventions.is_empty() {
         guide.push(guide::CONVENTIONS.to_owned());
         readings.splice(..0, conventions);
+    }
+    let folder = &run.policy().folder;
+    if !folder.is_empty() {
+        guide.push(guide::in_folder(&shown(folder)));
     }
     if let Some(list) = left_out(world, start)? {
         guide.push(guide::left_out(start.role));

@@ -25,8 +25,8 @@ mod usage;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-use archeflow_core::event::{AgentStart, Order, Report};
-use archeflow_core::model::Seq;
+use archeflow_core::event::{AgentStart, Order, PreflightDone, PreflightStart, Report};
+use archeflow_core::model::{Policy, Seq};
 use archeflow_core::projections::commit_message;
 use archeflow_core::run::Run;
 
@@ -71,6 +71,12 @@ pub enum ExecutorFault {
     Artifact { path: String, why: String },
     #[error("step {order} could not be carried out: {why}. Nothing is lost: resume")]
     Unperformed { order: Seq, why: String },
+}
+
+/// The setup and test commands on their own, without a run.
+pub(crate) fn try_commands(world: &World, policy: &Policy, start: &PreflightStart) -> PreflightDone {
+    world.note_setup(policy);
+    preflight::perform(world, 0, start)
 }
 
 /// Starts an order on its way. The brief of an agent is written here, while the run can be looked at.

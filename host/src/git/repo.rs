@@ -14,6 +14,7 @@ use super::runner::{self, GitCommand};
 use super::side::{self, Layout};
 use super::signing::SigningFault;
 use super::user_config::UserConfig;
+use super::workspace::by;
 use super::{ObjectId, files};
 
 pub use super::user_config::Identity;
@@ -335,6 +336,21 @@ impl Repo {
     ) -> Result<Option<Vec<u8>>, runner::Error> {
         let mut tree = super::content::CommitFiles::open(self, commit).cap(cap);
         Ok(tree.bytes(path)?.map(<[u8]>::to_vec))
+    }
+
+    /// Commits one file of the working tree as the user would, with the user's identity, hooks and signature. What else is
+    /// staged stays staged.
+    pub fn commit_for_user(&self, path: &str, message: &str) -> Result<(), Error> {
+        if !self.identity().configured {
+            return Err(Error::NoIdentity);
+        }
+        let tree = self.work_tree().unwrap_or(&self.git_dir);
+        GitCommand::as_user(tree, &self.env)?.args(["add", "--", path]).done()?;
+        let mut git = by(GitCommand::as_user(tree, &self.env)?, self.identity());
+        for (name, value) in self.env.signers() {
+            git = git.env(&name.to_string_lossy(), value);
+        }
+        Ok(git.args(["commit", "-q", "-m", message, "--only", "--", path]).done().map(drop)?)
     }
 
     /// All files beneath `prefix` in a commit, at any depth; an empty prefix means all files.

@@ -149,7 +149,7 @@ impl Project {
         flags: &config::Flags,
         settings: &config::Settings,
     ) -> Result<BTreeMap<String, String>, Error> {
-        let policy = run.policy();
+        let (policy, flags) = (run.policy(), &self.typed_here(flags));
         let differs = |flag: &Option<String>, was: &str| flag.as_deref().is_some_and(|flag| flag != was);
         let tests = policy.test_command.clone().unwrap_or_else(|| "none".to_owned());
         if differs(&flags.test_command, &tests) {
@@ -205,6 +205,7 @@ fn commands_in(event: &Event) -> Vec<String> {
     };
     if let Report::RunStart(start) = report {
         let policy = &start.config;
+        add("setup_command", policy.setup_command.as_deref().unwrap_or_default());
         add("test_command", policy.test_command.as_deref().unwrap_or_default());
         add("agents.default", &policy.agents.default);
         policy.agents.by_archetype.iter().for_each(|(name, spec)| add(&format!("agents.{name}"), spec));

@@ -14,7 +14,7 @@ const NAMED: usize = 5;
 impl Project {
     /// Commits can be made in the user's name and signed if the user signs (U-06), and working copies hold what the user
     /// sees (U-05).
-    pub(crate) fn check_git(&self, settings: &Settings) -> Result<(), Error> {
+    pub fn check_git(&self, settings: &Settings) -> Result<(), Error> {
         if !self.repo.identity().configured {
             return Err(git::repo::Error::NoIdentity.into());
         }

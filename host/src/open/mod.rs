@@ -9,6 +9,7 @@ mod git_ready;
 mod new;
 mod reenter;
 pub(crate) mod team;
+mod try_commands;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -28,6 +29,7 @@ use crate::{backends, log};
 
 pub use existing::{Adoption, session};
 pub(crate) use new::RunName;
+pub use try_commands::{CommandTrial, TriedCommands};
 
 /// The digest of each persona's text, by archetype.
 type Digests = BTreeMap<String, String>;
@@ -69,6 +71,10 @@ pub struct Project {
     pub offer: trust::Offer,
     pub approved: bool,
     pub user: Vec<ConfigFile>,
+    /// The folder with a configuration of its own in which the user stands, from the root; empty for the root (U-16).
+    pub folder: String,
+    /// Where the user stands, from the root.
+    pub standing: String,
     /// Looked for once.
     default_client: OnceLock<Option<DefaultAgent>>,
 }
@@ -174,17 +180,23 @@ impl Project {
             Err(_) if !needs_target => None,
             Err(error) => return Err(error.into()),
         };
-        let files = target.as_ref().map_or(Ok(Vec::new()), |target| repository_files(&repo, &target.oid))?;
-        let folder = config::user::folder(
+        let standing = standing(dir, &root);
+        let folder = match &target {
+            Some(target) => nearest_configured(&repo, &target.oid, &standing)?,
+            None => String::new(),
+        };
+        let files =
+            target.as_ref().map_or(Ok(Vec::new()), |target| repository_files(&repo, &target.oid, &folder))?;
+        let of_user = config::user::folder(
             folders.xdg_config_home.as_deref().map(Path::new),
             folders.home.as_deref().map(Path::new),
         );
-        let user = folder.map_or(Ok(Vec::new()), |folder| config::user::read(&folder, &root))?;
+        let user = of_user.map_or(Ok(Vec::new()), |folder| config::user::read(&folder, &root))?;
         let instructions = match &target {
             Some(target) => instruction_files(&repo, &target.oid, &files, &user)?,
             None => Vec::new(),
         };
-        let offer = trust::Offer { root: root.clone(), files, instructions };
+        let offer = trust::Offer { root: root.clone(), folder: folder.clone(), files, instructions };
         let approved = trust::Trust::open(&state)?.approved(&offer);
         Ok(Project {
             env,
@@ -195,13 +207,15 @@ impl Project {
             offer,
             approved,
             user,
+            folder,
+            standing,
             default_client: OnceLock::new(),
         })
     }
 
     pub fn settings(&self, flags: &config::Flags, file: Option<&Path>) -> Result<config::Settings, Error> {
         let file = file.map(config::user::read_named).transpose()?;
-        let flags = &self.with_environment(flags);
+        let flags = &self.typed_here(flags);
         let inputs = config::Inputs {
             repository: &self.offer.files,
             approved: self.approved,
@@ -212,17 +226,27 @@ impl Project {
         Ok(config::Settings::resolve(&inputs)?)
     }
 
-    /// The user's environment variables count as flags, unless a flag was given.
-    fn with_environment(&self, flags: &config::Flags) -> config::Flags {
+    /// Commands run where they were typed. The user's environment variables count as flags, unless a flag was given.
+    fn typed_here(&self, flags: &config::Flags) -> config::Flags {
         let said = |wanted: &str| {
             let said = self.env.variables.iter().find(|(name, _)| name == wanted);
             said.map(|(_, value)| value.to_string_lossy().into_owned()).filter(|value| !value.is_empty())
         };
+        let here = |command: &Option<String>| {
+            command.as_ref().map(|command| config::folder::command_in(&self.standing, command))
+        };
         config::Flags {
+            test_command: here(&flags.test_command),
+            setup_command: here(&flags.setup_command),
             shadows: flags.shadows.clone().or_else(|| said(config::layers::SHADOWS)),
             provider: flags.provider.clone().or_else(|| said(config::layers::PROVIDER)),
             ..flags.clone()
         }
+    }
+
+    /// The folder in which the user stands and which has a configuration of its own in this commit.
+    pub(crate) fn configured_folder(&self, repo: &Repo, commit: &ObjectId) -> Result<String, runner::Error> {
+        nearest_configured(repo, commit, &self.standing)
     }
 
     pub fn persona(&self, name: &str) -> Result<personas::ResolvedPersona, Error> {
@@ -231,7 +255,9 @@ impl Project {
 
     /// Takes the repository's configuration from this commit.
     pub(crate) fn read_configuration_from(&mut self, repo: &Repo, commit: &ObjectId) -> Result<(), Error> {
-        self.offer.files = repository_files(repo, commit)?;
+        self.folder = self.configured_folder(repo, commit)?;
+        self.offer.folder.clone_from(&self.folder);
+        self.offer.files = repository_files(repo, commit, &self.folder)?;
         self.offer.instructions = instruction_files(repo, commit, &self.offer.files, &self.user)?;
         self.approved = trust::Trust::open(&self.state)?.approved(&self.offer);
         Ok(())
@@ -254,12 +280,38 @@ impl Project {
     }
 }
 
-/// Reads the configuration from the base commit, not from the working tree (R4).
-fn repository_files(repo: &Repo, commit: &ObjectId) -> Result<Vec<ConfigFile>, Error> {
+/// The folder below the root, with `/` between its parts; the root where it can't be named in text.
+fn standing(dir: &Path, root: &Path) -> String {
+    let (dir, root) = (dir.canonicalize(), root.canonicalize());
+    let below =
+        dir.ok().zip(root.ok()).and_then(|(dir, root)| Some(dir.strip_prefix(&root).ok()?.to_owned()));
+    below.and_then(|below| below.to_str().map(str::to_owned)).unwrap_or_default()
+}
+
+/// The innermost folder at or above this one that the commit has a configuration in; empty for the root.
+fn nearest_configured(repo: &Repo, commit: &ObjectId, standing: &str) -> Result<String, runner::Error> {
+    let mut folder = standing;
+    while !folder.is_empty() {
+        let config = config::folder::below(folder, config::REPOSITORY_CONFIG);
+        if !repo.list_dir(commit, config.as_bytes())?.is_empty() {
+            return Ok(folder.to_owned());
+        }
+        folder = folder.rsplit_once('/').map_or("", |(above, _)| above);
+    }
+    Ok(String::new())
+}
+
+/// Reads the configuration from the base commit, not from the working tree (R4): that of the root, and over it that of
+/// the folder.
+fn repository_files(repo: &Repo, commit: &ObjectId, folder: &str) -> Result<Vec<ConfigFile>, Error> {
     const AT_MOST: u64 = 1024 * 1024;
     let mut files = Vec::new();
-    let mut wanted: Vec<String> =
-        vec![config::REPOSITORY_CONFIG.to_owned(), config::REPOSITORY_HOOKS.to_owned()];
+    let folders: &[&str] = if folder.is_empty() { &[""] } else { &["", folder] };
+    let mut wanted: Vec<String> = Vec::new();
+    for folder in folders {
+        let of_folder = [config::REPOSITORY_CONFIG, config::REPOSITORY_HOOKS];
+        wanted.extend(of_folder.map(|file| config::folder::below(folder, file)));
+    }
     for entry in repo.list_dir(commit, b".archeflow")? {
         let name = String::from_utf8_lossy(&entry.path).into_owned();
         let persona = name.starts_with(config::REPOSITORY_ARCHETYPES) && name.ends_with(".md");

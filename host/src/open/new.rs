@@ -81,6 +81,20 @@ impl Project {
     }
 
     fn begin(self, request: &RunRequest, name: &RunName<'_>) -> Result<OpenedRun, Error> {
+        let (prepared, mut start) = self.checked_start(request)?;
+        let journal = self.claim(name)?;
+        start.branch = format!("{}{}", prepared.settings.branch_prefix(), journal.run_id());
+        memory::recall(&self.places, &self.state, &mut start);
+        self.opened(journal, prepared, start.into(), None)
+    }
+
+    /// What a run would begin with. Everything is checked as for a run, and nothing is claimed or started.
+    pub fn would_start(&self, request: &RunRequest) -> Result<RunStart, Error> {
+        Ok(self.checked_start(request)?.1)
+    }
+
+    /// The first line of a run, but for what its name decides.
+    fn checked_start(&self, request: &RunRequest) -> Result<(Preparation, RunStart), Error> {
         if request.task.trim().is_empty() {
             return Err(Error::NoTask);
         }
@@ -88,19 +102,12 @@ impl Project {
         self.check_git(&prepared.settings)?;
         self.sandbox(&prepared.settings)?;
         let target = self.target.clone().ok_or(git::repo::Error::Detached)?;
-        prepared.check_agents(&self)?;
+        prepared.check_agents(self)?;
         let team = prepared.select_team(request, (&self.repo, &target.oid))?;
-        let journal = self.claim(name)?;
         let base = Base { target: target.branch.clone(), commit: target.oid.to_string() };
-        let branch = format!("{}{}", prepared.settings.branch_prefix(), journal.run_id());
         let participants = team.participants().to_vec();
-        let mut start = RunStart {
-            branch,
-            dry_run: request.dry_run,
-            ..self.run_start(&prepared, team, &participants, &request.task, base)
-        };
-        memory::recall(&self.places, &self.state, &mut start);
-        self.opened(journal, prepared, start.into(), None)
+        let start = self.run_start(&prepared, team, &participants, &request.task, base);
+        Ok((prepared, RunStart { dry_run: request.dry_run, ..start }))
     }
 
     /// Reads the settings, refuses what is not approved, and applies what lenses say about shadows.
@@ -128,6 +135,7 @@ impl Project {
         let (digests, personas) = self.personas()?;
         team::apply_shadow_overrides(&mut settings, &shadows(&personas))?;
         let mut policy = settings.policy();
+        policy.folder.clone_from(&self.folder);
         // Those that the base commit has: a list in the user's own configuration is for all repositories.
         let shown = |path: &String| self.offer.instructions.iter().any(|(known, _)| known == path);
         policy.agents.instructions.retain(shown);

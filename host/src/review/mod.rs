@@ -80,7 +80,9 @@ impl Project {
     /// A new review, claimed and ready for its first events. Nothing has been started, and nothing of the user's was touched.
     pub fn review(mut self, requested: &ReviewRequest) -> Result<OpenedRun, Error> {
         let fresh = stores(&self.state, &self.repo).join(format!("new-{}", nonce()));
-        let taken = subject::take(&self.repo, &fresh, &requested.ask)?;
+        let taken = subject::take_folder(&self.repo, &fresh, &requested.ask, &|repo, base| {
+            self.configured_folder(repo, base)
+        })?;
         let opened = self.judged_by(&taken).and_then(|()| self.open_review(requested, &taken, &fresh));
         if opened.is_err() {
             let _ = std::fs::remove_dir_all(&fresh);

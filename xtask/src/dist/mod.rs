@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn u19_unknown_words_are_answered_with_the_known_ones() {
+    fn u_19_unknown_words_are_answered_with_the_known_ones() {
         let root = crate::root();
         let (release, kinds) =
             read(&root, &["sbom", "--target", "aarch64-unknown-linux-musl", "--url", "https://e.example/"])

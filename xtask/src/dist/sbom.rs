@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn u19_the_bill_of_materials_lists_what_is_built_in() {
+    fn u_19_the_bill_of_materials_lists_what_is_built_in() {
         let package =
             |id: &str| json!({ "id": id, "name": id, "version": "1.0.0", "license": "MIT/Apache-2.0" });
         let dep = |id: &str, kind: Value| json!({ "pkg": id, "dep_kinds": [{ "kind": kind }] });

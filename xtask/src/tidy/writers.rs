@@ -142,7 +142,7 @@ const WRITES: [&str; 22] = [
 ];
 
 /// Who changes files, and which.
-const WRITERS: [(&str, &str); 41] = [
+const WRITERS: [(&str, &str); 42] = [
     ("host/src/control/mod.rs", "the folder of the control sockets, private to the user"),
     ("host/src/control/server.rs", "the control socket of a run, made and removed"),
     ("host/src/platform/files.rs", "the steps that the others take"),
@@ -164,6 +164,7 @@ const WRITERS: [(&str, &str); 41] = [
     ("host/src/trial.rs", "the folder and the home of an agent that is tried, in our state"),
     ("host/src/executors/checks.rs", "the scratch folder of tests and hooks"),
     ("host/src/world.rs", "the private folders of a command in the sandbox"),
+    ("host/src/open/try_commands.rs", "the output of commands that `init` tries"),
     ("host/src/executors/landing.rs", "the notes of a landing"),
     ("host/src/executors/preflight.rs", "which trees passed their tests"),
     ("host/src/executors/setup.rs", "what a setup command installed, and the copy it ran in"),
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn u07_results_go_through_one_place() {
+    fn u_07_results_go_through_one_place() {
         let writes = "let mut out = std::io::stdout().lock();\nlet a = std::io::stdout().is_terminal();";
         complains(results, &[("app/src/commands/list.rs", writes)], &["app/src/commands/list.rs:1"]);
         complains(results, &[("app/src/a.rs", "println!(\"x\");")], &["app/src/a.rs:1"]);

@@ -21,7 +21,7 @@ pub(super) fn line(done: &PreflightDone) -> ProgressLine {
 }
 
 /// What came of it, in a few words.
-pub(crate) fn outcome(done: &PreflightDone) -> String {
+pub fn outcome(done: &PreflightDone) -> String {
     let parts: Vec<String> = done.setup.iter().map(set_up).chain(done.tests.iter().map(tested)).collect();
     parts.join(", ")
 }

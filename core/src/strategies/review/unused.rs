@@ -23,7 +23,7 @@ mod tests {
     use crate::settings::rows;
 
     #[test]
-    fn u01_what_a_review_never_runs_needs_no_approval() {
+    fn u_01_what_a_review_never_runs_needs_no_approval() {
         for key in
             ["test_command", "hooks.pre-merge.command", "git.auto_merge", "loop.linter", "sprint.slots"]
         {

@@ -17,8 +17,8 @@ use std::path::Path;
 use archeflow_core::model::{Domain, LoopPolicy, Policy, Price, Strategy, Tier, Workflow};
 use archeflow_core::rules::prices;
 use archeflow_core::settings::{
-    AllSettings, FilterChoice, KeyHolder, ProgramSettings, SandboxAccess, SandboxReach, SettingRow,
-    SettingValue, StrategyChoice, rows,
+    AllSettings, FilterChoice, KeyHolder, ProgramSettings, SandboxAccess, SandboxReach, SettingKind,
+    SettingRow, SettingValue, StrategyChoice, rows,
 };
 use archeflow_core::sprint;
 
@@ -26,10 +26,11 @@ use crate::model_agent;
 use crate::sandbox::policy::below_home;
 use crate::sandbox::{SandboxChoice, SandboxLimits};
 
+use super::folder::{self, FolderFile};
 use super::keys::{self, KeyMatch};
 use super::kinds::KindText;
 use super::shelf::{self, LensFile, Shelf, Team};
-use super::{ConfigFile, Fault, Faults, REPOSITORY_CONFIG, REPOSITORY_HOOKS, in_full, personas, shown};
+use super::{ConfigFile, Fault, Faults, in_full, personas, shown};
 
 pub use flags::{Flags, PROVIDER, SHADOWS};
 pub use show::Row;
@@ -106,12 +107,16 @@ impl Settings {
         let shelf = Shelf::read(inputs.repository, inputs.approved, inputs.user, &headers, &mut faults);
         let mut found = Vec::new();
         for (path, bytes) in inputs.repository {
-            let read = match path.as_str() {
-                REPOSITORY_CONFIG => files::config(path, bytes, &archetypes),
-                REPOSITORY_HOOKS => files::hooks(path, bytes),
-                _ if personas::name_in_repository(path).is_some() => Ok(Vec::new()),
-                _ if shelf::in_repository(path).is_some() => Ok(Vec::new()),
-                _ => Err(vec![whole_file(path, "this file takes no part in the configuration")]),
+            let read = match FolderFile::of(path) {
+                Some(FolderFile::Config { folder }) => {
+                    files::config(path, bytes, &archetypes).map(|values| in_folder(folder, values))
+                }
+                Some(FolderFile::Hooks { folder }) => {
+                    files::hooks(path, bytes).map(|values| in_folder(folder, values))
+                }
+                None if personas::name_in_repository(path).is_some() => Ok(Vec::new()),
+                None if shelf::in_repository(path).is_some() => Ok(Vec::new()),
+                None => Err(vec![whole_file(path, "this file takes no part in the configuration")]),
             };
             keep(read, &mut found, &mut faults, |path, line| Source::Repo { path, line });
         }
@@ -354,6 +359,16 @@ impl Settings {
     }
 }
 
+/// The commands that a file of this folder sets run there.
+fn in_folder(folder: &str, values: Vec<FileValue>) -> Vec<FileValue> {
+    let is_command = |key: &str| keys::known(key).is_some_and(|row| row.kind == SettingKind::Command);
+    let placed = |read: FileValue| match is_command(&read.key) {
+        true => FileValue { value: folder::value_in(folder, read.value), ..read },
+        false => read,
+    };
+    values.into_iter().map(placed).collect()
+}
+
 fn keep(
     read: FileValues,
     found: &mut Vec<SourcedValue>,
@@ -374,7 +389,7 @@ fn lay(found: Vec<SourcedValue>) -> BTreeMap<String, SetValue> {
     for SourcedValue { key, value, source } in found {
         let mut beaten = Vec::new();
         if let Some(before) = values.remove(&key) {
-            debug_assert!(before.source <= source, "sources are laid from weak to strong");
+            debug_assert!(before.source.rank() <= source.rank(), "sources are laid from weak to strong");
             beaten = before.beaten;
             beaten.push(before.source);
         }

@@ -25,6 +25,17 @@ pub enum Source {
 }
 
 impl Source {
+    /// A stronger source has a higher one. Files of one repository are of equal rank, and in order.
+    pub(super) fn rank(&self) -> u8 {
+        match self {
+            Source::BuiltIn => 0,
+            Source::Repo { .. } => 1,
+            Source::User { .. } => 2,
+            Source::File { .. } => 3,
+            Source::Flag(_) => 4,
+        }
+    }
+
     /// An error at this place.
     pub(super) fn fault(&self, text: String) -> Fault {
         match self {

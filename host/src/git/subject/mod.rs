@@ -118,27 +118,45 @@ struct ResolvedSubject {
     nothing: String,
 }
 
+/// The folder that is reviewed, by the commit that the change is compared with; empty for all of it.
+pub type FolderOf<'a> = &'a dyn Fn(&Repo, &ObjectId) -> Result<String, runner::Error>;
+
 /// Makes a commit of what is asked for, in `store`, which must not exist yet. Until all is done the store has another
 /// name, so whatever interrupts this leaves no half of one.
 pub fn take(repo: &Repo, store: &Path, ask: &ReviewTarget) -> Result<ReviewSubject, Error> {
+    take_folder(repo, store, ask, &|_, _| Ok(String::new()))
+}
+
+/// The same of a folder alone, if there is one to look at.
+pub fn take_folder(
+    repo: &Repo,
+    store: &Path,
+    ask: &ReviewTarget,
+    folder: FolderOf<'_>,
+) -> Result<ReviewSubject, Error> {
     let mut making = store.as_os_str().to_owned();
     making.push(MAKING);
     let making = PathBuf::from(making);
-    let taken = make(repo, &making, store, ask);
+    let taken = make(repo, (&making, store), ask, folder);
     if taken.is_err() {
         let _ = files::remove(&making);
     }
     taken
 }
 
-fn make(repo: &Repo, making: &Path, store: &Path, ask: &ReviewTarget) -> Result<ReviewSubject, Error> {
+fn make(
+    repo: &Repo,
+    (making, store): (&Path, &Path),
+    ask: &ReviewTarget,
+    folder: FolderOf<'_>,
+) -> Result<ReviewSubject, Error> {
     let io = |source| Error::Io { path: store.to_owned(), source };
     if files::exists(store) {
         return Err(io(io::ErrorKind::AlreadyExists.into()));
     }
     files::remove(making).map_err(io)?;
     let subject_store = SubjectStore::lay_out(repo, making).map_err(io)?;
-    let found = match ask {
+    let mut found = match ask {
         ReviewTarget::WorkingTree => tree::working(&subject_store)?,
         ReviewTarget::Staged => tree::staged(&subject_store)?,
         ReviewTarget::Branch { branch, base } => names::branch(&subject_store, branch, base.as_deref())?,
@@ -148,6 +166,10 @@ fn make(repo: &Repo, making: &Path, store: &Path, ask: &ReviewTarget) -> Result<
         }
         ReviewTarget::PullRequest { number } => forge::pull_request(&subject_store, *number)?,
     };
+    let folder = folder(&subject_store.borrowing, &found.base)?;
+    if !folder.is_empty() {
+        found.narrow(&subject_store, &folder)?;
+    }
     let changed = change::changed(&subject_store.borrowing, &found.base, &found.commit)?;
     if changed.is_empty() {
         return Err(Error::Nothing { what: found.nothing });
@@ -158,6 +180,22 @@ fn make(repo: &Repo, making: &Path, store: &Path, ask: &ReviewTarget) -> Result<
     let repo = repo.lending(store).map_err(io)?;
     let ResolvedSubject { base, commit, title, key, .. } = found;
     Ok(ReviewSubject { repo, base, commit, about, title: about::one_line(&title), key })
+}
+
+impl ResolvedSubject {
+    /// Only what changed in a folder (U-16). Everything else is as it was in the base.
+    fn narrow(&mut self, store: &SubjectStore<'_>, folder: &str) -> Result<(), Error> {
+        let tree = store.with_folder_of(&self.base, &self.commit, folder)?;
+        self.commit = store.commit(&tree, &self.base)?;
+        self.title = format!("{} in {folder}", self.title);
+        self.key = format!("{}:{folder}", self.key);
+        self.notes.push(format!(
+            "Only what changed in {} is reviewed; everything else is as it was before the change.",
+            change::quote_path(folder.as_bytes())
+        ));
+        self.nothing = format!("nothing differs in {folder} (it is reviewed alone from within it)");
+        Ok(())
+    }
 }
 
 /// Ends the name of a store that is not complete.

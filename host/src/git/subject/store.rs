@@ -62,6 +62,28 @@ impl SubjectStore<'_> {
         answered(&args, &self.git()?.args(args).done()?)
     }
 
+    /// The tree of `base`, but for one folder, which is as `commit` has it.
+    pub(super) fn with_folder_of(
+        &self,
+        base: &ObjectId,
+        commit: &ObjectId,
+        folder: &str,
+    ) -> Result<ObjectId, runner::Error> {
+        let index = self.dir.join("narrowed");
+        // Files are neither read nor written; some of these commands want a tree all the same.
+        let git = || Ok::<_, runner::Error>(self.git()?.index_file(&index).work_tree(&self.dir));
+        git()?.args(["read-tree", base.as_str()]).done()?;
+        let listed = self.borrowing.list_dir(base, folder.as_bytes())?;
+        let listed: Vec<u8> = listed.iter().flat_map(|entry| [&entry.path[..], b"\0"].concat()).collect();
+        git()?.args(["update-index", "--force-remove", "-z", "--stdin"]).input(listed).done()?;
+        if !self.borrowing.list_dir(commit, folder.as_bytes())?.is_empty() {
+            let (prefix, tree) = (format!("--prefix={folder}/"), format!("{commit}:{folder}"));
+            git()?.args(["read-tree", &prefix, &tree]).done()?;
+        }
+        let args = ["write-tree", "--missing-ok"];
+        answered(&args, &git()?.args(args).done()?)
+    }
+
     /// A commit whose name depends on nothing but content and base.
     pub(super) fn commit(&self, tree: &ObjectId, base: &ObjectId) -> Result<ObjectId, runner::Error> {
         let args = ["show", "-s", "--no-show-signature", "--format=%at %ct", base.as_str()];
