@@ -287,14 +287,14 @@ impl From<drive::Error> for Failure {
                     "Free space or fix permissions, then: archeflow resume <id>",
                 )
             }
-            drive::Error::Trouble(executors::ExecutorFault::Unperformed { .. }) | drive::Error::Stuck => {
-                Failure::new(
-                    30,
-                    "bug",
-                    message,
-                    "Please report it with the output of: archeflow show <id> --json",
-                )
-            }
+            drive::Error::Trouble(executors::ExecutorFault::Unperformed { .. })
+            | drive::Error::Stuck
+            | drive::Error::LetGo => Failure::new(
+                30,
+                "bug",
+                message,
+                "Please report it with the output of: archeflow show <id> --json",
+            ),
         }
     }
 }

@@ -61,6 +61,10 @@ pub enum Error {
     Artifact(#[from] files::Error),
     #[error("the run waits for nothing and has not ended; this is a bug in archeflow. Its log is intact")]
     Stuck,
+    #[error(
+        "the run was let go of and can't be driven any more; this is a bug in archeflow. Its log is intact"
+    )]
+    LetGo,
 }
 
 /// One run with its log, being driven.
@@ -69,7 +73,8 @@ pub struct Driver {
     pub run: Run,
     /// Agents that were named for this session only.
     pub agents: BTreeMap<String, String>,
-    journal: Journal,
+    /// Until the run is let go of.
+    journal: Option<Journal>,
     inbox: Inbox,
     post: Sender<Message>,
 }
@@ -111,7 +116,12 @@ impl Driver {
     pub fn new(world: World, run: Run, journal: Journal) -> Driver {
         let (post, messages) = channel();
         let inbox = Inbox { messages, early: VecDeque::new() };
-        Driver { world: Arc::new(world), run, agents: BTreeMap::new(), journal, inbox, post }
+        Driver { world: Arc::new(world), run, agents: BTreeMap::new(), journal: Some(journal), inbox, post }
+    }
+
+    /// Lets other processes drive the run, while this one only shows how it ended. Nothing can be recorded afterwards.
+    pub fn let_go(&mut self) {
+        self.journal = None;
     }
 
     /// Where signals are to be posted.
@@ -260,11 +270,12 @@ impl Driver {
         if entries.is_empty() {
             return Ok(Vec::new());
         }
+        let journal = self.journal.as_mut().ok_or(Error::LetGo)?;
         // Known as this machine's own before it could be resumed; a crash in between leaves a run that never began.
-        if let Some(digest) = log::first_digest(&self.journal, &entries)? {
+        if let Some(digest) = log::first_digest(journal, &entries)? {
             self.world.own_run().remember(1, &digest)?;
         }
-        log::append(&mut self.journal, &entries)?;
+        log::append(journal, &entries)?;
         failpoint::pass("recorded");
         projections::write(&self.world, &self.run, &entries)?;
         failpoint::pass("projected");

@@ -2,7 +2,7 @@
 //! got is read by an emulator, and the cells it shows are drawn.
 
 use std::fmt::Write;
-use std::io::Read;
+use std::io::{self, Read};
 use std::num::NonZero;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -29,7 +29,8 @@ pub(crate) fn take(program: &str, picture: &Path) -> Result<(), String> {
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| format!("script: {error}"))?;
-    let caught = child.stdout.take().and_then(|output| catch(output, is_worth_it));
+    let (output, keys) = (child.stdout.take(), child.stdin.take());
+    let caught = output.zip(keys).and_then(|(output, keys)| catch(output, keys, is_worth_it));
     let ended = child.wait().map_err(|error| error.to_string())?;
     if !ended.success() {
         return Err(format!("the demo ended with {ended}"));
@@ -45,15 +46,22 @@ fn is_worth_it(text: &str) -> bool {
     text.contains("cycle 2 of 2") && text.contains("reviewing")
 }
 
-/// The first screen like this. Reads to the end, so that the program can finish.
-fn catch(mut output: impl Read, wanted: impl Fn(&str) -> bool) -> Option<vt100::Screen> {
+/// The first screen like this. Reads to the end and leaves the view there, so that the program can finish.
+fn catch(
+    mut output: impl Read,
+    mut keys: impl io::Write,
+    wanted: impl Fn(&str) -> bool,
+) -> Option<vt100::Screen> {
     let mut parser = vt100::Parser::new(ROWS, COLUMNS, 0);
-    let mut caught = None;
+    let (mut caught, mut left) = (None, false);
     let mut bytes = [0; 65_536];
     while let Ok(n @ 1..) = output.read(&mut bytes) {
         parser.process(bytes.get(..n)?);
         if caught.is_none() && wanted(&parser.screen().contents()) {
             caught = Some(parser.screen().clone());
+        }
+        if !left && parser.screen().contents().contains("The run has ended") {
+            left = keys.write_all(b"q").is_ok();
         }
     }
     caught
@@ -154,13 +162,16 @@ mod tests {
     fn the_first_screen_that_is_worth_it_is_drawn_with_its_looks() {
         let sent =
             "\u{1b}[2J\u{1b}[1;1Hone\u{1b}[2J\u{1b}[2;3H\u{1b}[0;34mtwo\u{1b}[0;7m <3 \u{1b}[0m\u{1b}[2J";
-        assert!(catch(sent.as_bytes(), |text| text.contains("three")).is_none());
-        let screen = catch(sent.as_bytes(), |text| text.contains("one") || text.is_empty());
+        assert!(catch(sent.as_bytes(), std::io::sink(), |text| text.contains("three")).is_none());
+        let screen = catch(sent.as_bytes(), std::io::sink(), |text| text.contains("one") || text.is_empty());
         assert!(screen.is_some_and(|screen| !draw(&screen).contains("two")));
-        let svg = catch("\u{1b}[2;3H\u{1b}[0;34mtwo\u{1b}[0;7m <3".as_bytes(), |_| true)
+        let svg = catch("\u{1b}[2;3H\u{1b}[0;34mtwo\u{1b}[0;7m <3".as_bytes(), std::io::sink(), |_| true)
             .map(|screen| draw(&screen));
         let svg = svg.unwrap_or_default();
         assert!(svg.contains("class=\"c34\" x=\"35\" y=\"77\""), "{svg}");
+        let mut keys = Vec::new();
+        catch("The run has ended".as_bytes(), &mut keys, |_| true);
+        assert_eq!(keys, b"q", "the view is left once");
         assert!(svg.contains("&lt;3") && svg.contains("<rect class=\"p\""), "{svg}");
     }
 }

@@ -96,12 +96,13 @@ fn look_around(shop: &Path, run_id: &str, paint: Paint) {
         (format!("{me} show {run_id} --why --repo {place}"), "every decision and its rule"),
         (format!("{me} report {run_id} --html -o report.html --repo {place}"), "the whole run on one page"),
     ] {
-        tell!("  {}\n      {}", paint.cyan(&command), paint.dim(meaning));
+        tell!("  {}\n      {}", paint.accent(&command), paint.dim(meaning));
     }
     tell!("\n{}", paint.bold("On a repository of your own, with any program that reads a brief on stdin:"));
     tell!(
         "  {}",
-        paint.cyan(&format!("{me} run \"<task>\" --agent 'cmd:<your agent>' --test-command '<your tests>'"))
+        paint
+            .accent(&format!("{me} run \"<task>\" --agent 'cmd:<your agent>' --test-command '<your tests>'"))
     );
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &ReviewArgs) -> Result<CommandOutput, Failure> {
         notice_choice(choice);
     }
     let mut driver = opened.driver;
-    let ended = go(&mut driver, "review", &session, false, opened.before, opened.after)?;
+    let ended = go(&mut driver, "review", &session, false, opened.before, opened.after)?.ended;
     let run_id = driver.world.run_id.clone();
     let outcome = match ended {
         DriveEnd::Outcome(outcome) => outcome,

@@ -44,16 +44,14 @@ pub(crate) fn drive(
     before: Vec<Report>,
     after: Vec<Report>,
 ) -> Result<CommandOutput, Failure> {
-    let begun = Instant::now();
-    let ended = go(&mut driver, why, session, auto_merge, before, after)?;
+    let Driven { ended, took_ms } = go(&mut driver, why, session, auto_merge, before, after)?;
     if let Some(output) = agent_loop::end(&driver, &ended, session.place.json) {
         return Ok(output);
     }
     let (run_id, root) = (driver.world.run_id.clone(), driver.world.places.root().to_path_buf());
-    let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     let (code, outcome, signal) = match &ended {
         DriveEnd::Outcome(outcome) => {
-            summary::print(&run_id, &driver.run, outcome, took);
+            summary::print(&run_id, &driver.run, outcome, took_ms);
             (outcome.exit_code(), Some(outcome), None)
         }
         DriveEnd::Signal(signal) => (stopped(&run_id, *signal), None, Some(*signal)),
@@ -81,6 +79,13 @@ fn revert_refused(root: &Path, run_id: &str, run: &Run) -> Option<Failure> {
     Some(failure)
 }
 
+/// How a session ended.
+pub(crate) struct Driven {
+    pub(crate) ended: DriveEnd,
+    /// Without the time that a person looked at the end.
+    pub(crate) took_ms: u64,
+}
+
 /// The same without printing the end, which the caller does.
 pub(crate) fn go(
     driver: &mut Driver,
@@ -89,12 +94,14 @@ pub(crate) fn go(
     auto_merge: bool,
     before: Vec<Report>,
     after: Vec<Report>,
-) -> Result<DriveEnd, Failure> {
+) -> Result<Driven, Failure> {
+    let begun = Instant::now();
     proc::become_subreaper();
     let interrupted = Arc::new(AtomicBool::new(false));
     listen(driver, &interrupted);
     let run_id = driver.world.run_id.clone();
-    let mut observer = observer(driver, session, interrupted)?;
+    let mut face = Face::of(driver, session, interrupted)?;
+    let observer = face.observer();
     match &driver.world.sandbox {
         WorldSandbox::Off => {
             observer.warn("no sandbox: agents, test commands and hooks run with your rights");
@@ -107,14 +114,20 @@ pub(crate) fn go(
     if resumed.is_some() {
         observer.warn("the run was paused; it is resumed");
     }
-    let control = control(driver, &mut *observer);
+    let control = control(driver, observer);
     let reports = before.into_iter().chain([opened]).chain(resumed).chain(after).collect();
-    let ended = driver.tell(&mut *observer, reports).and_then(|()| driver.drive(&mut *observer));
+    let ended = driver.tell(observer, reports).and_then(|()| driver.drive(observer));
+    let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     drop(control);
-    // The terminal is restored before anything else is printed.
-    drop(observer);
     proc::finish_all();
-    ended.map_err(|error| {
+    if let (Face::Live(live), Ok(DriveEnd::Outcome(_)), true) = (&mut face, &ended, attended(session)) {
+        // What the end proposes to type may be typed elsewhere meanwhile.
+        driver.let_go();
+        live.stay();
+    }
+    // The terminal is restored before anything else is printed.
+    drop(face);
+    ended.map(|ended| Driven { ended, took_ms }).map_err(|error| {
         let root = driver.world.places.root();
         let mut failure = Failure::from(error);
         failure.hint = failure.hint.replace("<id>", &run_id);
@@ -136,15 +149,26 @@ fn control(driver: &Driver, observer: &mut dyn RunObserver) -> Option<Server> {
         .ok()
 }
 
-fn observer(
-    driver: &Driver,
-    session: &Session,
-    interrupted: Arc<AtomicBool>,
-) -> Result<Box<dyn RunObserver>, Failure> {
-    if session.tui {
-        return Ok(Box::new(Live::begin(driver, interrupted)?));
+/// What shows the run while it is driven.
+enum Face {
+    Lines(Box<Lines>),
+    Live(Box<Live>),
+}
+
+impl Face {
+    fn of(driver: &Driver, session: &Session, interrupted: Arc<AtomicBool>) -> Result<Face, Failure> {
+        if session.tui {
+            return Ok(Face::Live(Box::new(Live::begin(driver, interrupted)?)));
+        }
+        Ok(Face::Lines(Box::new(Lines::new(&driver.world.run_id, interrupted))))
     }
-    Ok(Box::new(Lines::new(&driver.world.run_id, interrupted)))
+
+    fn observer(&mut self) -> &mut dyn RunObserver {
+        match self {
+            Face::Lines(lines) => &mut **lines,
+            Face::Live(live) => &mut **live,
+        }
+    }
 }
 
 /// Says that a signal ended the session, and gives its exit code.

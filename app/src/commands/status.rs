@@ -244,7 +244,7 @@ impl Active {
         put!(out, "  {}  {}", paint.tone(seen.tone(), &word), paint.dim(&when));
         put!(out, "    {}", cut(&format!("{}{}", place_of(seen, here), safe_line(&seen.entry.task)), wide));
         put!(out, "    {}", paint.dim(&cut(&safe_line(&item.detail), wide)));
-        put!(out, "    {}", paint.cyan(&safe_line(&item.next)));
+        put!(out, "    {}", paint.accent(&safe_line(&item.next)));
     }
 }
 

@@ -110,7 +110,7 @@ impl Lines {
             let room = columns.saturating_sub(out.tag.chars().count() + 4);
             text.push_str(&format!(
                 "{} {}{}\n",
-                self.paint.cyan(&spin.to_string()),
+                self.paint.accent(&spin.to_string()),
                 self.paint.tag(&out.tag),
                 cut(&rest, room)
             ));

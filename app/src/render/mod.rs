@@ -2,6 +2,7 @@
 
 pub(crate) mod costs;
 pub(crate) mod line;
+pub(crate) mod palette;
 pub(crate) mod summary;
 pub(crate) mod text;
 pub(crate) mod tui;

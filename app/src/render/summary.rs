@@ -83,14 +83,10 @@ pub(crate) fn print(run_id: &str, run: &Run, outcome: &Outcome, took_ms: u64) {
         tell!("\nNext:");
         let widest = steps.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
         for (command, meaning) in &steps {
-            tell!("  {}  {}", paint.cyan(&pad(&safe_line(command), widest)), paint.dim(meaning));
+            tell!("  {}  {}", paint.accent(&pad(&safe_line(command), widest)), paint.dim(meaning));
         }
     }
-    let tone = match outcome.status {
-        RunStatus::Merged | RunStatus::DryRun | RunStatus::Reviewed => view::Tone::Good,
-        RunStatus::AwaitingMerge | RunStatus::AwaitingAnswer => view::Tone::Caution,
-        RunStatus::Stopped | RunStatus::Failed | RunStatus::WiggumBreak => view::Tone::Bad,
-    };
+    let tone = view::outcome_tone(outcome.status, view::gravest_open(run));
     let made = run.work.is_some() && run.review.is_none();
     let kept = if made { "work kept on its branch" } else { "nothing was changed" };
     let kept = if outcome.status == RunStatus::Merged { String::new() } else { format!("; {kept}") };

@@ -6,7 +6,9 @@ use archeflow_core::model::Phase;
 use archeflow_core::projections::view::Tone;
 pub(crate) use archeflow_core::text::{cut, pad, pad_after, safe, safe_line};
 use archeflow_host::platform::terminal::columns;
-use crossterm::style::{Attribute, Color, ContentStyle, Stylize};
+use crossterm::style::{Attribute, ContentStyle, Stylize};
+
+use super::palette::{self, TextStyle};
 
 /// What the program prints as JSON on a terminal.
 pub(crate) fn safe_json(value: &serde_json::Value) -> String {
@@ -26,9 +28,8 @@ impl Paint {
         if self.0 { style.apply(text).to_string() } else { text.to_owned() }
     }
 
-    /// One of the six colours that every terminal has; crossterm calls them the dark ones.
-    fn colour(self, colour: Color, text: &str) -> String {
-        self.wrap(ContentStyle::new().with(colour), text)
+    fn styled(self, style: TextStyle, text: &str) -> String {
+        if style == TextStyle::default() { text.to_owned() } else { self.wrap(style.in_lines(), text) }
     }
 
     pub(crate) fn bold(self, text: &str) -> String {
@@ -39,28 +40,24 @@ impl Paint {
         self.wrap(ContentStyle::new().attribute(Attribute::Dim), text)
     }
 
-    pub(crate) fn cyan(self, text: &str) -> String {
-        self.colour(Color::DarkCyan, text)
+    /// What can be typed.
+    pub(crate) fn accent(self, text: &str) -> String {
+        self.styled(palette::ACCENT, text)
     }
 
     pub(crate) fn tone(self, tone: Tone, text: &str) -> String {
-        match tone {
-            Tone::Plain => text.to_owned(),
-            Tone::Good => self.colour(Color::DarkGreen, text),
-            Tone::Caution => self.colour(Color::DarkYellow, text),
-            Tone::Bad => self.colour(Color::DarkRed, text),
-        }
+        self.styled(palette::of_tone(tone), text)
     }
 
-    /// The colours of the phases: plan blue, do green, check yellow, act magenta.
+    /// A tag such as `[Plan]` in the style of its phase.
     pub(crate) fn tag(self, tag: &str) -> String {
-        let colour = match tag {
-            "[Plan]" => Color::DarkBlue,
-            "[Do]" | "[Implement]" => Color::DarkGreen,
-            "[Check]" | "[Spec]" | "[Quality]" => Color::DarkYellow,
-            _ => Color::DarkMagenta,
+        let phase = match tag {
+            "[Plan]" => Phase::Plan,
+            "[Do]" | "[Implement]" => Phase::Do,
+            "[Check]" | "[Spec]" | "[Quality]" => Phase::Check,
+            _ => Phase::Act,
         };
-        self.colour(colour, tag)
+        self.tag_of(phase, tag)
     }
 }
 
@@ -75,15 +72,9 @@ impl Paint {
         !plain
     }
 
-    /// A word in the colour of a phase.
+    /// A word in the style of a phase.
     pub(crate) fn tag_of(self, phase: Phase, word: &str) -> String {
-        let colour = match phase {
-            Phase::Plan => Color::DarkBlue,
-            Phase::Do => Color::DarkGreen,
-            Phase::Check => Color::DarkYellow,
-            Phase::Act => Color::DarkMagenta,
-        };
-        self.colour(colour, word)
+        self.styled(palette::of_phase(phase), word)
     }
 }
 

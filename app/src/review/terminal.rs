@@ -89,7 +89,7 @@ impl Page {
         let gutter = frame.map_or(1, frame::gutter);
         let place = log_line(&found.place(), most::SENTENCE);
         if !place.is_empty() {
-            let arrow = format!("{}{}", " ".repeat(gutter), paint.cyan("-->"));
+            let arrow = format!("{}{}", " ".repeat(gutter), paint.accent("-->"));
             self.put(&format!("{arrow} {}", fitted(&place, room.saturating_sub(gutter + 4))));
         }
         if let Some(frame) = frame.filter(|frame| !frame.lines.is_empty()) {
@@ -102,11 +102,11 @@ impl Page {
     fn frame(&mut self, found: &Listed, frame: &Frame, gutter: usize) {
         let paint = self.look.paint;
         let room = self.look.width.saturating_sub(gutter + 4).max(8);
-        let bar = paint.cyan("|");
+        let bar = paint.accent("|");
         let empty = " ".repeat(gutter);
         self.put(&format!("{empty} {bar}"));
         for row in frame::rows(found, frame, room) {
-            let number = paint.cyan(&format!("{:>gutter$}", row.number));
+            let number = paint.accent(&format!("{:>gutter$}", row.number));
             self.put(format!("{number} {bar} {}", row.text).trim_end());
             if let Some((column, wide)) = row.mark {
                 let mark = paint.tone(tone(found.severity), &"^".repeat(wide));
@@ -163,7 +163,7 @@ impl Page {
                     self.put(&format!(
                         "{} {}{part}",
                         " ".repeat(gutter),
-                        lead.replacen('=', &paint.cyan("="), 1)
+                        lead.replacen('=', &paint.accent("="), 1)
                     ));
                 }
                 _ => self.put(&format!("{}{part}", " ".repeat(indent))),

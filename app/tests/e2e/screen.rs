@@ -387,6 +387,45 @@ fn af_122_a_run_with_the_view_asks_before_it_is_left_or_stopped() {
     assert_eq!(pty.ends().0, 143);
 }
 
+/// U-16: the end is there to be read; the exit code and the summary are the same as without the view.
+#[test]
+fn u_16_the_view_stays_when_the_run_ends() {
+    let summary = |sent: &[u8]| {
+        let left = position(sent, "\x1b[?1049l").pop().unwrap();
+        String::from_utf8_lossy(&sent[left..]).into_owned()
+    };
+    // Looked at, then left; meanwhile another process can use the run.
+    let test = Test::new().play("");
+    let pty = driven(&test, &["--auto-merge"]);
+    pty.see("The run has ended").see("merged (approved)").see("q, Esc or Enter leaves");
+    let id = test.run_ids()[0].clone();
+    let reverted = test.beside(&["revert", &id]);
+    assert_eq!(reverted.code, 0, "{reverted}");
+    // Two at once would be one key.
+    pty.press("\t\t").press("d").see("+made").press("\x1b").see("Decisions").press("\x1b");
+    let (code, sent) = pty.ends();
+    assert_eq!(code, 0);
+    let said = summary(&sent);
+    assert!(said.contains("Complete") && said.contains("merged (approved)"), "{said}");
+
+    // A run that did not end well keeps its code, and Enter leaves.
+    let scenes =
+        review("guardian", "REJECTED", &["src/app.txt:1 | CRITICAL | security | Never | Fix it | `line 1`"]);
+    let test = Test::new().unshadowed().play(&scenes);
+    let pty = driven(&test, &["--auto-merge"]);
+    pty.see("The run has ended").see("1 finding open").see("archeflow ").press("\r");
+    let (code, sent) = pty.ends();
+    let plain = Test::new().unshadowed().play(&scenes);
+    assert_eq!(code, plain.go(&["--auto-merge"]).code);
+    assert!(summary(&sent).contains("Open findings:"), "{}", summary(&sent));
+
+    // A signal does not wait for a key.
+    let test = Test::new().play("");
+    let pty = driven(&test, &["--auto-merge"]);
+    pty.see("The run has ended").signal("TERM");
+    assert_eq!(pty.ends().0, 0, "the run had ended by then");
+}
+
 #[test]
 fn r20_the_question_is_answered_on_the_screen_or_later_in_watch() {
     let test = Test::new().play("");
@@ -396,14 +435,16 @@ fn r20_the_question_is_answered_on_the_screen_or_later_in_watch() {
         .see("Land this change")
         .press("\x1b[A\x1b[A")
         .see("▸ yes")
-        .press("\r");
+        .press("\r")
+        .see("The run has ended")
+        .press("q");
     let (code, sent) = pty.ends();
     assert_eq!(code, 0, "{}", String::from_utf8_lossy(&sent));
 
     let test = Test::new().play("");
     assert_eq!(test.go(&["--unattended"]).code, 10);
     let pty = Pty::start(&test, &["watch"], (110, 32));
-    pty.see("awaiting").press("a").see("▸ or your words").press("yes\r");
+    pty.see("awaiting").press("a").see("▸ or your words").press("yes\r").see("The run has ended").press("\r");
     let (code, sent) = pty.ends();
     assert_eq!(code, 0, "{}", String::from_utf8_lossy(&sent));
     assert_eq!(test.git(["log", "-1", "--format=%P"]).split(' ').count(), 2, "it has landed");
@@ -423,6 +464,9 @@ fn r20_a_question_is_answered_from_another_process() {
         assert_eq!(test.beside(&["resume", &id]).code, 0);
         let answered = test.beside(&["answer", &id, "yes"]);
         assert_eq!((answered.code, &answered.json["reason"]), (0, &"answered".into()), "{answered}");
+        if !view.is_empty() {
+            pty.see("The run has ended").press("q");
+        }
         let (code, sent) = if view.is_empty() { pty.says("Complete") } else { pty.ends() };
         assert_eq!(code, 0, "{}", String::from_utf8_lossy(&sent));
         let line = test.wait_for("question.answered", None);

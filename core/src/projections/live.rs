@@ -1,16 +1,17 @@
 //! A run as it happens, as plain data: a fold over the journal and over what its agents print. A terminal, a web page
 //! and a protocol server draw the same value. Texts of others are bounded and filtered here.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::Serialize;
 
 use crate::event::{
     AgentComplete, AgentSkipped, AgentStart, CycleBoundary, Decision, Entry, Event, EvidenceDowngrade,
-    FindingLine, ReviewLine, ReviewVerdict, Tokens, Topic,
+    FindingLine, ReviewLine, ReviewVerdict, Tokens, Topic, Tracked,
 };
 use crate::model::{Finding, Money, Phase, Seq, Severity};
 use crate::projections::view::{self, Tone};
+use crate::read::place::place;
 use crate::run::Run;
 use crate::text::short_line;
 
@@ -59,6 +60,8 @@ pub struct LiveAgent {
     pub cycle: u32,
     pub phase: Phase,
     pub archetype: String,
+    /// Which start of the archetype in this cycle, from 1; 0 if it was skipped.
+    pub attempt: u32,
     /// `Guardian reviewing...`
     pub doing: String,
     pub since: u64,
@@ -84,6 +87,14 @@ pub struct LiveFinding {
     /// Which of its reviewer's findings.
     #[serde(skip)]
     index: u32,
+    /// The file its location names, as convergence compares it: without code marks and line number.
+    #[serde(skip)]
+    file: String,
+    #[serde(skip)]
+    line: u32,
+    /// The finding it became at the end of its cycle, where that is known.
+    #[serde(skip)]
+    tracked: String,
 }
 
 /// How a cycle ended.
@@ -148,6 +159,7 @@ impl LiveRun {
             cycle: self.run.number().max(1),
             phase: entry.phase,
             archetype: bounded(archetype),
+            attempt: 0,
             doing: String::new(),
             since: entry.at,
             live_output: String::new(),
@@ -160,6 +172,7 @@ impl LiveRun {
 
     fn agent_started(&mut self, entry: &Entry, start: &AgentStart) {
         let mut agent = self.agent(entry, &start.archetype);
+        agent.attempt = start.attempt;
         agent.doing = bounded(&view::doing(start));
         self.running.insert(entry.seq, self.agents.len());
         self.starts.insert(entry.seq, start.clone());
@@ -198,20 +211,30 @@ impl LiveRun {
         let begins = self.findings.iter().rposition(|found| found.cycle != cycle).map_or(0, |at| at + 1);
         let of_cycle = self.findings.split_off(begins);
         self.findings.extend(of_cycle.into_iter().filter(|found| found.source != source));
-        for (finding, index) in verdict.findings.iter().zip(0..) {
+        let answered = self.run.cycle().and_then(|cycle| cycle.review(&verdict.archetype));
+        let answered = answered.map_or(&[][..], |review| &review.findings);
+        let mut found = Vec::new();
+        for (at, finding) in verdict.findings.iter().enumerate() {
             let FindingLine { location, severity, category, description, .. } = finding;
-            self.findings.push(LiveFinding {
+            // The answer has the file as it was looked up; an answer that is gone leaves what was written.
+            let same = answered.get(at).filter(|same| same.location == *location);
+            let (file, line) = same.map_or_else(|| place(location), |same| (same.file.clone(), same.line));
+            found.push(LiveFinding {
                 cycle,
                 source: source.clone(),
                 severity: *severity,
                 downgraded: None,
-                place: bounded(location),
+                place: shown_place(location, &file, line),
                 category: bounded(category),
                 description: bounded(description),
                 resolved: false,
-                index,
+                index: u32::try_from(at).unwrap_or(u32::MAX),
+                file: bounded(&file),
+                line,
+                tracked: String::new(),
             });
         }
+        self.findings.extend(found);
     }
 
     fn downgraded(&mut self, downgrade: &EvidenceDowngrade) {
@@ -232,22 +255,29 @@ impl LiveRun {
             source: bounded(&finding.source),
             severity: finding.severity,
             downgraded: None,
-            place: bounded(&finding.location),
+            place: shown_place(&finding.location, &finding.file, finding.line),
             category: bounded(&finding.category),
             description: bounded(&finding.description),
             resolved: false,
             index: u32::MAX,
+            file: bounded(&finding.file),
+            line: finding.line,
+            tracked: String::new(),
         });
     }
 
     fn cycle_ended(&mut self, boundary: &CycleBoundary) {
         let trend = boundary.convergence.as_ref();
-        let gone = trend.iter().flat_map(|trend| &trend.resolved_findings);
-        let gone: BTreeSet<(String, String)> =
-            gone.map(|found| (bounded(&found.file), bounded(&found.category))).collect();
+        for found in self.findings.iter_mut().filter(|found| found.cycle == boundary.cycle) {
+            found.tracked = found.is_one_of(&boundary.open).map(|same| same.id.clone()).unwrap_or_default();
+        }
+        let gone = trend.map_or(&[][..], |trend| &trend.resolved_findings);
         for found in self.findings.iter_mut().filter(|found| found.cycle < boundary.cycle) {
-            let key = (file_of(&found.place).to_owned(), found.category.clone());
-            found.resolved = found.resolved || gone.contains(&key);
+            let is_gone = match found.tracked.as_str() {
+                "" => found.is_one_of(gone).is_some(),
+                id => gone.iter().any(|one| one.id == id),
+            };
+            found.resolved = found.resolved || is_gone;
         }
         let words = trend.map_or_else(String::new, |trend| {
             format!(
@@ -330,10 +360,27 @@ pub fn bounded(text: &str) -> String {
     short_line(text, LONGEST)
 }
 
-/// `till.sh` of `till.sh:8`.
-fn file_of(place: &str) -> &str {
-    match place.rsplit_once(':') {
-        Some((file, line)) if line.chars().all(|c| c.is_ascii_digit() || c == '-') => file,
-        Some(_) | None => place,
+impl LiveFinding {
+    /// The one among these that it became: at the same file and of the same category, in the same words if possible,
+    /// else the nearest. Advice is followed by nobody, so it is not taken for its neighbour.
+    fn is_one_of<'a>(&self, tracked: &'a [Tracked]) -> Option<&'a Tracked> {
+        let is_here =
+            |one: &&Tracked| bounded(&one.file) == self.file && bounded(&one.category) == self.category;
+        let said_so = |one: &&Tracked| {
+            let mut words = one.also.iter().map(|remark| &remark.description).chain([&one.description]);
+            words.any(|words| bounded(words) == self.description)
+        };
+        let here = || tracked.iter().filter(is_here);
+        let nearest = || here().min_by_key(|one| one.line.abs_diff(self.line));
+        here().find(said_so).or_else(|| nearest().filter(|_| self.severity > Severity::Info))
+    }
+}
+
+/// `till.sh:8` of whatever the reviewer wrote; its words where they name no file.
+fn shown_place(location: &str, file: &str, line: u32) -> String {
+    match (file, line) {
+        ("", _) => bounded(location),
+        (file, 0) => bounded(file),
+        (file, line) => bounded(&format!("{file}:{line}")),
     }
 }

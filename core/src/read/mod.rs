@@ -15,7 +15,7 @@ mod json;
 pub(crate) mod lines;
 mod naming;
 mod parts;
-mod place;
+pub(crate) mod place;
 mod proposal;
 mod reproductions;
 mod review;

@@ -104,7 +104,7 @@ impl<'a> Screen<'a> {
         lines.push(format!("\n{}", paint.bold("Next")));
         let widest = commands.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
         for (command, meaning) in commands {
-            lines.push(format!("  {}  {}", paint.cyan(&pad(&command, widest)), paint.dim(meaning)));
+            lines.push(format!("  {}  {}", paint.accent(&pad(&command, widest)), paint.dim(meaning)));
         }
     }
 

@@ -93,7 +93,7 @@ fn line(paint: Paint, decision: &ExplainedDecision, lines: &mut Vec<String>) {
     lines.push(format!(
         "{}  {time}  {}  {}  {}  {}",
         paint.dim(&format!("{:>6}", format!("#{}", decision.seq))),
-        paint.cyan(&pad(&safe_line(&decision.rule), 6)),
+        paint.accent(&pad(&safe_line(&decision.rule), 6)),
         pad(&sure, 4),
         pad(&safe_line(&decision.who), 9),
         safe_line(&decision.decision)

@@ -329,7 +329,7 @@ fn draw_difference(out: &mut String, paint: Paint, what: &str, difference: &Diff
     put!(
         out,
         "  {}  {}",
-        paint.cyan(what),
+        paint.accent(what),
         safe_line(&format!("{after}#{} ({place}{rule})", difference.seq))
     );
     put!(out, "    was       {}", safe_line(&told(difference.was.as_ref())));

@@ -21,17 +21,23 @@ pub(crate) enum Wish {
     Plain,
     Answer(String),
     /// The artifact of an agent, or what it has printed so far.
-    Open {
-        seq: Seq,
-        archetype: String,
-        cycle: u32,
-        artifact: Option<String>,
-    },
+    Open(OpenedStart),
     /// The change between two commits.
     Diff {
         from: String,
         to: String,
     },
+}
+
+/// The start of an agent that is looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OpenedStart {
+    pub(crate) seq: Seq,
+    pub(crate) archetype: String,
+    pub(crate) cycle: u32,
+    /// From 1, within the cycle.
+    pub(crate) attempt: u32,
+    pub(crate) artifact: Option<String>,
 }
 
 /// A longer answer is refused.
@@ -47,6 +53,16 @@ pub(crate) fn act(key: &Key, view: &mut View) -> Option<Wish> {
         Over::Answer(answering) => on_answer(key, answering, view),
         Over::Choose(choice) => on_choice(key, choice, view),
         Over::Note(_) => None,
+        Over::End => on_end(key, view),
+    }
+}
+
+/// The end was read: the usual keys for "back" leave, all others look around.
+fn on_end(key: &Key, view: &mut View) -> Option<Wish> {
+    if matches!(key, Key::Char('q') | Key::Esc | Key::Enter) {
+        Some(Wish::Leave)
+    } else {
+        on_panes(key, view)
     }
 }
 
@@ -68,6 +84,7 @@ fn on_panes(key: &Key, view: &mut View) -> Option<Wish> {
         Key::Home => view.at[view.pane.index()] = Some(0),
         Key::End => view.at[view.pane.index()] = None,
         Key::Enter => return open(view),
+        Key::Esc if view.stays => return leave(view),
         Key::Esc | Key::Backspace | Key::Char(_) | Key::Paste(_) => {}
     }
     None
@@ -120,6 +137,10 @@ fn answer(view: &mut View) {
         return;
     };
     view.over = match &view.live.driven {
+        Driven::Nobody if view.stays => {
+            let command = format!("  archeflow answer {} \"...\"", view.live.run_id);
+            note(&["The run has ended here. Leave with q, then:", &command])
+        }
         Driven::Here if !view.asked => note(&["In a moment: the question is still being written down."]),
         Driven::Here | Driven::Elsewhere { .. } | Driven::Nobody => {
             let choices = choices(question.kind, &question.archetype);
@@ -173,19 +194,25 @@ fn open(view: &mut View) -> Option<Wish> {
             return None;
         }
     };
-    Some(Wish::Open {
+    Some(Wish::Open(OpenedStart {
         seq: agent.seq,
         archetype: agent.archetype.clone(),
         cycle: agent.cycle,
+        attempt: agent.attempt,
         artifact: agent.artifact.clone(),
-    })
+    }))
 }
 
 fn on_page(key: &Key, mut page: Page, view: &mut View) {
     let tall = usize::from(view.size.1).saturating_sub(2).max(1);
     let screen = isize::try_from(tall).unwrap_or(1);
     match key {
-        Key::Esc | Key::Enter | Key::Backspace | Key::Left | Key::Char('q' | '?') => return,
+        Key::Esc | Key::Enter | Key::Backspace | Key::Left | Key::Char('q' | '?') => {
+            if view.unread_end {
+                view.show_end();
+            }
+            return;
+        }
         Key::Up | Key::Char('k') => page.scroll(-1, tall),
         Key::Down | Key::Char('j') => page.scroll(1, tall),
         Key::PageUp | Key::Char('b') => page.scroll(-screen, tall),

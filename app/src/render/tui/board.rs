@@ -5,11 +5,12 @@ use archeflow_core::projections::board::{BoardHeading, BoardRow, SprintBoard};
 use archeflow_core::projections::view::{Tone, seconds};
 use archeflow_core::text::cells;
 use ratatui_core::layout::Rect;
-use ratatui_core::style::{Color, Modifier, Style};
+use ratatui_core::style::{Modifier, Style};
 use ratatui_core::terminal::Frame;
 
 use super::draw::{SMALLEST, put};
 use super::keys::Key;
+use crate::render::palette;
 use crate::render::text::{cut, pad};
 
 /// Rows that are no items: two above the table, its heading, and one below.
@@ -131,14 +132,7 @@ impl Board {
     }
 
     fn tone(&self, tone: Tone) -> Style {
-        let plain = Style::new();
-        match tone {
-            _ if !self.colour => plain,
-            Tone::Plain => plain,
-            Tone::Good => plain.fg(Color::Green),
-            Tone::Caution => plain.fg(Color::Yellow),
-            Tone::Bad => plain.fg(Color::Red),
-        }
+        palette::of_tone(tone).in_cells(self.colour)
     }
 }
 

@@ -1,23 +1,30 @@
 //! The view on a screen. Whatever is drawn goes through [`put()`], and so through the filter: nothing an agent wrote
 //! can reach a cell as anything but plain characters.
 
-use archeflow_core::model::{Phase, RunStatus, Severity};
+use archeflow_core::model::{Phase, Severity};
 use archeflow_core::projections::live::{Driven, LiveAgent, LiveCycle, LiveDecision, LiveFinding};
 use archeflow_core::projections::view::{self, Tone};
 use archeflow_core::text::{cells, one_line};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
-use ratatui_core::style::{Color, Modifier, Style};
+use ratatui_core::style::{Modifier, Style};
 use ratatui_core::terminal::Frame;
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::View;
 use super::view::{Over, Pane};
+use crate::render::palette::{self, TextStyle};
 
 /// A smaller screen shows only a line that says so.
 pub(crate) const SMALLEST: (u16, u16) = (40, 10);
 /// From this width on the panes are in two columns.
 const TWO_COLUMNS: u16 = 100;
+/// Agents that decide on the width of their column: the newest.
+const LOOKED_AT: usize = 64;
+/// Lines for an agent that runs, with what it prints.
+const MOST_OF_OUTPUT: usize = 2;
+/// Columns of what an agent prints that count as needed.
+const OUTPUT_COLUMNS: usize = 24;
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 /// How long a warning is shown in the last row.
 const WARNED_MS: u64 = 20_000;
@@ -49,6 +56,81 @@ pub(super) fn put(buffer: &mut Buffer, area: Rect, row: u16, pieces: &[Piece]) {
         }
         x = buffer.set_stringn(x, y, &text, room, *style).0;
     }
+}
+
+/// Pieces in as many lines as they need, broken between words. All lines but the first begin with blanks.
+pub(super) fn wrapped_pieces(pieces: &[Piece], wide: usize, indent: usize) -> Vec<Vec<Piece>> {
+    let (wide, indent) = (wide.max(1), indent.min(wide / 2));
+    let mut lines: Vec<Vec<Piece>> = vec![Vec::new()];
+    let (mut used, mut least) = (0, 0);
+    for (style, text) in pieces {
+        let text = cells(text);
+        for word in text.split_inclusive(' ') {
+            if used + word.trim_end_matches(' ').width() > wide && used > least {
+                lines.push(vec![(Style::new(), " ".repeat(indent))]);
+                (used, least) = (indent, indent);
+            }
+            let mut part = String::new();
+            for c in word.chars() {
+                let width = c.width().unwrap_or(0);
+                if used + width > wide && c != ' ' {
+                    push(&mut lines, *style, &std::mem::take(&mut part));
+                    lines.push(vec![(Style::new(), " ".repeat(indent))]);
+                    (used, least) = (indent, indent);
+                }
+                // Blanks at the end of a line are nothing to see.
+                if used + width <= wide {
+                    part.push(c);
+                    used += width;
+                }
+            }
+            push(&mut lines, *style, &part);
+        }
+    }
+    lines
+}
+
+fn push(lines: &mut [Vec<Piece>], style: Style, text: &str) {
+    let Some(line) = lines.last_mut().filter(|_| !text.is_empty()) else { return };
+    match line.last_mut() {
+        Some((last, before)) if *last == style => before.push_str(text),
+        Some(_) | None => line.push((style, text.to_owned())),
+    }
+}
+
+/// The first lines; what does not fit is joined to the last of them, which then ends with an ellipsis.
+fn cut_to(mut lines: Vec<Row>, most: usize) -> Vec<Row> {
+    let rest = lines.split_off(most.min(lines.len()));
+    if let Some((last, _)) = lines.last_mut() {
+        for (line, _) in rest {
+            for (style, text) in line.into_iter().filter(|(_, text)| !text.trim().is_empty()) {
+                let blank =
+                    if last.last().is_some_and(|(_, before)| before.ends_with(' ')) { "" } else { " " };
+                last.push((style, format!("{blank}{}", text.trim_start())));
+            }
+        }
+    }
+    lines
+}
+
+/// Rows for three panes one above the other. What one does not need, the others get.
+fn shared(tall: usize, needs: [usize; 3]) -> [usize; 3] {
+    let all: usize = needs.iter().sum();
+    if all <= tall {
+        let more = (tall - all) / 3;
+        let [agents, findings, decisions] = needs.map(|need| need + more);
+        return [agents + (tall - all) % 3, findings, decisions];
+    }
+    let mut order = [0, 1, 2];
+    order.sort_by_key(|n| needs.get(*n).copied().unwrap_or(0));
+    let (mut left, mut given) = (tall, [0; 3]);
+    for (n, index) in order.into_iter().enumerate() {
+        if let (Some(slot), Some(need)) = (given.get_mut(index), needs.get(index)) {
+            *slot = (*need).min(left / (3 - n));
+            left -= *slot;
+        }
+    }
+    given
 }
 
 pub(super) struct Ink<'a> {
@@ -84,8 +166,12 @@ impl Ink<'_> {
 
     // Styles.
 
-    pub(super) fn fg(&self, colour: Color) -> Style {
-        if self.view.colour { self.plain.fg(colour) } else { self.plain }
+    pub(super) fn styled(&self, style: TextStyle) -> Style {
+        style.in_cells(self.view.colour)
+    }
+
+    pub(super) fn accent(&self) -> Style {
+        self.styled(palette::ACCENT)
     }
 
     pub(super) fn bold(&self) -> Style {
@@ -96,22 +182,12 @@ impl Ink<'_> {
         self.plain.add_modifier(Modifier::DIM)
     }
 
-    fn tone(&self, tone: Tone) -> Style {
-        match tone {
-            Tone::Plain => self.plain,
-            Tone::Good => self.fg(Color::Green),
-            Tone::Caution => self.fg(Color::Yellow),
-            Tone::Bad => self.fg(Color::Red),
-        }
+    pub(super) fn tone(&self, tone: Tone) -> Style {
+        self.styled(palette::of_tone(tone))
     }
 
     fn phase(&self, phase: Phase) -> Style {
-        self.fg(match phase {
-            Phase::Plan => Color::Blue,
-            Phase::Do => Color::Green,
-            Phase::Check => Color::Yellow,
-            Phase::Act => Color::Magenta,
-        })
+        self.styled(palette::of_phase(phase))
     }
 
     // The parts of the screen.
@@ -152,7 +228,7 @@ impl Ink<'_> {
             }
             let word = self.word(phase);
             if now == Some(phase) && !ended {
-                let style = self.phase(phase).add_modifier(Modifier::BOLD | Modifier::REVERSED);
+                let style = self.bold().add_modifier(Modifier::REVERSED);
                 pieces.push((style, format!(" {word} ")));
             } else if now.is_some_and(|now| phase <= now) {
                 pieces.push((self.phase(phase), format!("✓ {word}")));
@@ -172,61 +248,75 @@ impl Ink<'_> {
         view::tag(&self.view.live.run, phase, "").trim_matches(['[', ']']).to_owned()
     }
 
-    fn state(&self) -> (Tone, String) {
-        let view = self.view;
-        if view.live.catching_up {
+    pub(super) fn state(&self) -> (Tone, String) {
+        let shown = self.view;
+        if shown.live.catching_up {
             return (Tone::Plain, "reading the journal".to_owned());
         }
-        if let Some(outcome) = &view.live.run.outcome {
-            let tone = match outcome.status {
-                RunStatus::Merged | RunStatus::DryRun | RunStatus::Reviewed => Tone::Good,
-                RunStatus::AwaitingMerge | RunStatus::AwaitingAnswer => Tone::Caution,
-                RunStatus::Stopped | RunStatus::Failed | RunStatus::WiggumBreak => Tone::Bad,
-            };
+        let run = &shown.live.run;
+        if let Some(outcome) = &run.outcome {
+            let tone = view::outcome_tone(outcome.status, view::gravest_open(run));
             return (tone, format!("{} ({})", outcome.status.name(), outcome.reason.name()));
         }
-        match (&view.live.driven, view.live.run.question()) {
+        match (&shown.live.driven, shown.live.run.question()) {
             (Driven::Nobody, _) => (Tone::Caution, "interrupted".to_owned()),
             (Driven::Here | Driven::Elsewhere { .. }, Some(_)) => {
                 (Tone::Caution, "waits for an answer".to_owned())
             }
-            (Driven::Here | Driven::Elsewhere { .. }, None) if view.live.run.paused.is_some() => {
+            (Driven::Here | Driven::Elsewhere { .. }, None) if shown.live.run.paused.is_some() => {
                 (Tone::Caution, "paused".to_owned())
             }
             (Driven::Here | Driven::Elsewhere { .. }, None) => (Tone::Good, "running".to_owned()),
         }
     }
 
+    /// Agents take the columns they need, up to a half; findings and decisions have the rest.
     fn wide(&self, buffer: &mut Buffer, area: Rect) {
-        let [left, right] = split_columns(area, area.width / 2);
-        let left = Rect { width: left.width.saturating_sub(1), ..left };
         let money = self.money();
+        let [left, right] = split_columns(area, self.agents_width(&money).min(area.width / 2));
+        let left = Rect { width: left.width.saturating_sub(1), ..left };
         let low = u16::try_from(self.view.live.cycles.len().clamp(1, 4) + money.len() + 2).unwrap_or(6);
         let [agents, low] = split_rows(left, left.height.saturating_sub(low).max(left.height / 2));
-        let [findings, decisions] = split_rows(right, right.height * 11 / 20);
+        let half = usize::from(right.height) * 11 / 20;
+        let tall = self.tall(Pane::Findings, right);
+        let free = usize::from(right.height).saturating_sub(self.tall(Pane::Decisions, right));
+        let tall = if tall <= half { tall.max(free.min(half)) } else { tall.min(free.max(half)) };
+        let [findings, decisions] = split_rows(right, u16::try_from(tall).unwrap_or(right.height));
         self.agents(buffer, agents);
         self.curve(buffer, low, &money);
         self.findings(buffer, findings);
         self.decisions(buffer, decisions);
     }
 
+    /// The columns that agents, cycles and costs need to be read whole. What an agent prints counts
+    /// only in part.
+    fn agents_width(&self, money: &[Vec<Piece>]) -> u16 {
+        let wide = |pieces: &[Piece]| pieces.iter().map(|(_, text)| cells(text).width()).sum::<usize>();
+        let live = &self.view.live;
+        let last = live.agents.len().saturating_sub(LOOKED_AT);
+        let agents = live.agents.iter().enumerate().skip(last).map(|(index, agent)| {
+            let (left, right) = self.agent(agent, index);
+            let prints = live.is_running(agent) && !agent.live_output.is_empty();
+            let printed = left.last().filter(|_| prints).map_or(0, |(_, text)| cells(text).width());
+            (wide(&left) + wide(&right)).saturating_sub(printed.saturating_sub(OUTPUT_COLUMNS))
+        });
+        let cycles = live.cycles.iter().map(|line| wide(&self.cycle(line)));
+        let all = agents.chain(cycles).chain(money.iter().map(|line| wide(line)));
+        u16::try_from(all.max().unwrap_or(0) + 2).unwrap_or(u16::MAX).max(TWO_COLUMNS / 2 - 2)
+    }
+
     fn narrow(&self, buffer: &mut Buffer, area: Rect) {
         if area.height < 12 {
-            let pane = match self.view.pane {
-                Pane::Agents => Ink::agents,
-                Pane::Findings => Ink::findings,
-                Pane::Decisions => Ink::decisions,
-            };
-            pane(self, buffer, area);
+            self.pane(buffer, area, self.view.pane);
             return;
         }
-        let [rest, low] = split_rows(area, area.height - 2);
-        let third = rest.height / 3;
-        let [agents, rest] = split_rows(rest, rest.height - 2 * third);
-        let [findings, decisions] = split_rows(rest, third);
-        self.agents(buffer, agents);
-        self.findings(buffer, findings);
-        self.decisions(buffer, decisions);
+        let [mut rest, low] = split_rows(area, area.height - 2);
+        let needs = Pane::ALL.map(|pane| self.tall(pane, rest));
+        for (pane, tall) in Pane::ALL.into_iter().zip(shared(usize::from(rest.height), needs)) {
+            let [mine, others] = split_rows(rest, u16::try_from(tall).unwrap_or(rest.height));
+            self.pane(buffer, mine, pane);
+            rest = others;
+        }
         let money = self.money();
         let last = self.view.live.cycles.last().map(|line| self.cycle(line)).unwrap_or_default();
         put(buffer, low, 0, &last);
@@ -235,9 +325,30 @@ impl Ink<'_> {
         }
     }
 
+    fn pane(&self, buffer: &mut Buffer, area: Rect, pane: Pane) {
+        match pane {
+            Pane::Agents => self.agents(buffer, area),
+            Pane::Findings => self.findings(buffer, area),
+            Pane::Decisions => self.decisions(buffer, area),
+        }
+    }
+
+    /// The rows that a pane of this width needs to show everything whole, and its title; no more than there are.
+    fn tall(&self, pane: Pane, area: Rect) -> usize {
+        let most = usize::from(area.height);
+        let mut tall = 1;
+        for index in (0..self.view.rows(pane)).rev() {
+            tall += self.laid(pane, index, area.width).len();
+            if tall >= most {
+                return most;
+            }
+        }
+        tall.max(2).min(most)
+    }
+
     pub(super) fn title(&self, buffer: &mut Buffer, area: Rect, title: &str, pane: Option<Pane>) -> Rect {
         let here = pane == Some(self.view.pane);
-        let style = if here { self.fg(Color::Cyan).add_modifier(Modifier::BOLD) } else { self.dim() };
+        let style = if here { self.accent().add_modifier(Modifier::BOLD) } else { self.dim() };
         let used = title.width() + 4;
         let line = "─".repeat(usize::from(area.width).saturating_sub(used));
         let mark = if here { "━━" } else { "──" };
@@ -245,22 +356,69 @@ impl Ink<'_> {
         Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area }
     }
 
-    /// The rows around the selected one.
-    fn list(&self, buffer: &mut Buffer, area: Rect, pane: Pane, row: impl Fn(usize) -> Row) {
+    /// The lines of one row: as many as its text needs at this width.
+    fn laid(&self, pane: Pane, index: usize, width: u16) -> Vec<Row> {
+        let live = &self.view.live;
+        let ((left, right), indent) = match pane {
+            Pane::Agents => {
+                (live.agents.get(index).map(|agent| self.agent(agent, index)).unwrap_or_default(), 20)
+            }
+            Pane::Findings => {
+                let found = live.findings.get(index).map(|found| self.finding(found)).unwrap_or_default();
+                ((found, Vec::new()), 12)
+            }
+            Pane::Decisions => {
+                let chosen =
+                    live.decisions.get(index).map(|chosen| self.decision(chosen)).unwrap_or_default();
+                ((chosen, Vec::new()), 14)
+            }
+        };
+        let aside: usize = right.iter().map(|(_, text)| text.width()).sum();
+        let wide = usize::from(width).saturating_sub(aside.min(usize::from(width) / 3)).max(1);
+        let indent = if wide < 2 * indent { wide / 4 } else { indent };
+        let mut lines: Vec<Row> =
+            wrapped_pieces(&left, wide, indent).into_iter().map(|line| (line, Vec::new())).collect();
+        if let Some((_, end)) = lines.first_mut() {
+            *end = right;
+        }
+        // What an agent prints changes often and should not move everything below it.
+        let moves =
+            pane == Pane::Agents && live.agents.get(index).is_some_and(|agent| live.is_running(agent));
+        if moves { cut_to(lines, MOST_OF_OUTPUT) } else { lines }
+    }
+
+    /// The rows around the selected one. Where lines are free, rows are shown whole: the selected one first, then the
+    /// newest.
+    fn list(&self, buffer: &mut Buffer, area: Rect, pane: Pane) {
         let (rows, at) = (self.view.rows(pane), self.view.row(pane));
         let tall = usize::from(area.height);
         let top = (at + 1).saturating_sub(tall.div_ceil(2)).min(rows.saturating_sub(tall));
-        for (index, line) in (top..rows).zip(0..area.height) {
-            let (left, right) = row(index);
-            let aside: usize = right.iter().map(|(_, text)| text.width()).sum();
-            let aside = u16::try_from(aside).unwrap_or(u16::MAX).min(area.width / 3);
-            let [start, end] = split_columns(area, area.width - aside);
-            put(buffer, start, line, &left);
-            put(buffer, end, line, &right);
-            if index == at && pane == self.view.pane {
-                let place = Rect { y: area.y + line, height: 1, ..area };
-                // One bar, whatever the colours below it.
-                buffer.set_style(place, Style::reset().add_modifier(Modifier::REVERSED));
+        let mut shown: Vec<(usize, Vec<Row>, usize)> =
+            (top..rows).take(tall).map(|index| (index, self.laid(pane, index, area.width), 1)).collect();
+        let mut free = tall.saturating_sub(shown.len());
+        let first = at.saturating_sub(top);
+        let newest = (0..shown.len()).rev().filter(|n| *n != first);
+        for n in [first].into_iter().chain(newest).collect::<Vec<_>>() {
+            if let Some((_, lines, given)) = shown.get_mut(n) {
+                let more = lines.len().saturating_sub(1).min(free);
+                *given += more;
+                free -= more;
+            }
+        }
+        let mut line = 0;
+        for (index, lines, given) in shown {
+            for (left, right) in cut_to(lines, given) {
+                let aside: usize = right.iter().map(|(_, text)| text.width()).sum();
+                let aside = u16::try_from(aside).unwrap_or(u16::MAX).min(area.width / 3);
+                let [start, end] = split_columns(area, area.width - aside);
+                put(buffer, start, line, &left);
+                put(buffer, end, line, &right);
+                if index == at && pane == self.view.pane {
+                    let place = Rect { y: area.y + line, height: 1, ..area };
+                    // One bar, whatever the colours below it.
+                    buffer.set_style(place, Style::reset().add_modifier(Modifier::REVERSED));
+                }
+                line += 1;
             }
         }
     }
@@ -277,9 +435,7 @@ impl Ink<'_> {
             .count();
         let title = if out > 0 { format!("Agents: {out} running") } else { "Agents".to_owned() };
         let area = self.title(buffer, area, &title, Some(Pane::Agents));
-        self.list(buffer, area, Pane::Agents, |index| {
-            self.view.live.agents.get(index).map(|agent| self.agent(agent, index)).unwrap_or_default()
-        });
+        self.list(buffer, area, Pane::Agents);
         if self.view.live.agents.is_empty() {
             put(buffer, area, 0, &[(self.dim(), " no agent was started yet".to_owned())]);
         }
@@ -298,12 +454,12 @@ impl Ink<'_> {
             None if self.view.live.moves() => {
                 let spin = SPINNER[self.view.frame % SPINNER.len()];
                 let so_far = clock(self.view.live.now.saturating_sub(agent.since));
-                pieces.push((self.fg(Color::Cyan), format!("{spin} ")));
+                pieces.push((self.accent(), format!("{spin} ")));
                 pieces.push((self.phase(agent.phase), tag));
                 pieces.push((self.bold(), name));
                 pieces.push((self.plain, format!("{doing} {so_far}")));
                 if !agent.live_output.is_empty() {
-                    pieces.push((self.fg(Color::Cyan), format!("  {}", agent.live_output)));
+                    pieces.push((self.accent(), format!("  {}", agent.live_output)));
                 }
             }
             None => {
@@ -333,12 +489,7 @@ impl Ink<'_> {
         let count = self.view.live.findings.len();
         let title = if count > 0 { format!("Findings: {count}") } else { "Findings".to_owned() };
         let area = self.title(buffer, area, &title, Some(Pane::Findings));
-        self.list(buffer, area, Pane::Findings, |index| {
-            (
-                self.view.live.findings.get(index).map(|found| self.finding(found)).unwrap_or_default(),
-                Vec::new(),
-            )
-        });
+        self.list(buffer, area, Pane::Findings);
         if count == 0 {
             put(buffer, area, 0, &[(self.dim(), " none so far".to_owned())]);
         }
@@ -363,7 +514,7 @@ impl Ink<'_> {
         vec![
             (loud, format!(" {mark} ")),
             (if quiet { self.dim() } else { self.tone(tone).add_modifier(Modifier::BOLD) }, word),
-            (if quiet { self.dim() } else { self.fg(Color::Cyan) }, format!(" {place} ")),
+            (if quiet { self.dim() } else { self.accent() }, format!(" {place} ")),
             (self.dim(), format!("{} ", found.source)),
             (body, found.description.clone()),
         ]
@@ -371,12 +522,7 @@ impl Ink<'_> {
 
     fn decisions(&self, buffer: &mut Buffer, area: Rect) {
         let area = self.title(buffer, area, "Decisions", Some(Pane::Decisions));
-        self.list(buffer, area, Pane::Decisions, |index| {
-            (
-                self.view.live.decisions.get(index).map(|chosen| self.decision(chosen)).unwrap_or_default(),
-                Vec::new(),
-            )
-        });
+        self.list(buffer, area, Pane::Decisions);
     }
 
     fn decision(&self, chosen: &LiveDecision) -> Vec<Piece> {
@@ -418,7 +564,7 @@ impl Ink<'_> {
             (self.tone(tone), format!("✗ {critical} ▲ {warning} · {info}")),
         ];
         if let Some(score) = line.score {
-            pieces.push((self.fg(Color::Cyan), format!("  {} ", bar(u64::from(score), 1_000_000, 8))));
+            pieces.push((self.accent(), format!("  {} ", bar(u64::from(score), 1_000_000, 8))));
             let hundredths = score / 10_000;
             pieces.push((self.plain, format!("{}.{:02} ", hundredths / 100, hundredths % 100)));
         }
@@ -456,21 +602,21 @@ impl Ink<'_> {
     }
 
     fn footer(&self, buffer: &mut Buffer, area: Rect) {
-        let view = self.view;
-        if let Some((at, warning)) = &view.warning
-            && view.live.now < at + WARNED_MS
+        let shown = self.view;
+        if let Some((at, warning)) = &shown.warning
+            && shown.live.now < at + WARNED_MS
         {
             put(buffer, area, 0, &[(self.tone(Tone::Caution), format!(" {warning}"))]);
             return;
         }
-        if let Some((_, question)) = view.live.run.question() {
-            let style = self.fg(Color::Yellow).add_modifier(Modifier::BOLD | Modifier::REVERSED);
+        if let Some((_, question)) = shown.live.run.question() {
+            let style = self.bold().add_modifier(Modifier::REVERSED);
             let text = format!(" a  answer: {} ", one_line(&question.question));
             put(buffer, area, 0, &[(style, text)]);
             return;
         }
         let mut pieces = Vec::new();
-        for (key, word) in [
+        let keys = [
             ("?", "help"),
             ("q", "leave"),
             ("s", "stop"),
@@ -478,7 +624,16 @@ impl Ink<'_> {
             ("d", "diff"),
             ("Tab", "pane"),
             ("Enter", "open"),
-        ] {
+        ];
+        let live = &shown.live;
+        let ended = live.run.outcome.as_ref().filter(|_| !live.catching_up);
+        let next = ended.map(|outcome| view::next_steps(&live.run_id, &live.run, outcome));
+        if let Some((command, _)) = next.iter().flatten().next() {
+            pieces.push((self.bold(), " next: ".to_owned()));
+            pieces.push((self.accent(), format!("{command}  ")));
+        }
+        let of_no_use = |key: &str| ended.is_some() && (key == "s" || key == "a");
+        for (key, word) in keys.into_iter().filter(|(key, _)| !of_no_use(key)) {
             pieces.push((self.bold(), format!(" {key} ")));
             pieces.push((self.dim(), format!("{word} ")));
         }
@@ -492,7 +647,7 @@ fn spent(agent: &LiveAgent) -> String {
     tokens.into_iter().chain(cost).collect()
 }
 
-/// `0:07`, `12:31`, `1:02:03`. The journal knows whole seconds.
+/// `0:07`, `12:31`, `1:02:03`.
 fn clock(ms: u64) -> String {
     let (hours, minutes, seconds) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1_000 % 60);
     if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }

@@ -14,7 +14,7 @@ pub(crate) const KEYS: [(&str, &str); 12] = [
     ("↑ ↓, j k", "go to another line"),
     ("PgUp PgDn, Home End", "go further; End follows what comes"),
     ("Enter", "open the artifact of an agent or a finding; show a decision in full"),
-    ("Esc", "back"),
+    ("Esc", "back; leaves a run of this process that has ended"),
     ("Ctrl-Z", "suspend; `fg` comes back"),
 ];
 

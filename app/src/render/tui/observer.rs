@@ -87,6 +87,20 @@ impl Live {
         self.plain = Some(lines);
     }
 
+    /// The run has ended: the screen stays until a key or a signal, so that its end can be read.
+    pub(crate) fn stay(&mut self) {
+        if self.plain.is_some() {
+            return;
+        }
+        self.say(News::Ended);
+        while !self.interrupted.load(Ordering::SeqCst) {
+            match self.replies.recv_timeout(Duration::from_millis(100)) {
+                Ok(Reply::Answer(_)) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(Reply::Over(_)) | Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
     /// Closes the screen and prints the warnings of that time.
     fn close(&mut self) {
         self.say(News::End);

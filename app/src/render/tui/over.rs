@@ -1,14 +1,20 @@
 //! What is drawn over the panes: pages to read, questions to answer, notes.
 
+use archeflow_core::model::{Outcome, counted};
+use archeflow_core::projections::view;
 use archeflow_core::text::cells;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
-use ratatui_core::style::{Color, Modifier, Style};
+use ratatui_core::style::{Modifier, Style};
 use unicode_width::UnicodeWidthStr;
 
-use super::draw::{Ink, Piece, put, split_rows};
+use super::draw::{Ink, Piece, put, split_rows, wrapped_pieces};
 use super::page::{Look, Page, wrapped};
 use super::view::{Answering, Choice, Over};
+use crate::render::palette;
+
+/// Commands that are proposed at the end; `archeflow show` has all of them.
+const MOST_STEPS: usize = 6;
 
 impl Ink<'_> {
     pub(super) fn over(&self, buffer: &mut Buffer, area: Rect) {
@@ -39,7 +45,37 @@ impl Ink<'_> {
                 let rows: Vec<Vec<Piece>> = rows.map(|row| vec![(self.plain, row)]).collect();
                 self.boxed(buffer, area, "Note", &rows);
             }
+            Over::End => {
+                if let Some(outcome) = &self.view.live.run.outcome {
+                    self.boxed(buffer, area, "The run has ended", &self.end(outcome, wide));
+                }
+            }
         }
+    }
+
+    /// How it ended, what is open, and what to type next.
+    fn end(&self, outcome: &Outcome, wide: usize) -> Vec<Vec<Piece>> {
+        let live = &self.view.live;
+        let (tone, state) = self.state();
+        let mut rows = vec![vec![(self.tone(tone).add_modifier(Modifier::BOLD), state)]];
+        rows.extend(wrapped(&cells(&outcome.detail), wide).into_iter().map(|row| vec![(self.plain, row)]));
+        let open = live.run.complete.as_ref().map_or(0, |complete| complete.unresolved.len());
+        if open > 0 {
+            rows.push(vec![(self.plain, format!("{} open", counted(open, "finding")))]);
+        }
+        let steps = view::next_steps(&live.run_id, &live.run, outcome);
+        if !steps.is_empty() {
+            rows.extend([Vec::new(), vec![(self.plain, "Next:".to_owned())]]);
+        }
+        for (command, meaning) in steps.iter().take(MOST_STEPS) {
+            let pieces = [(self.accent(), format!("  {command}  ")), (self.dim(), (*meaning).to_owned())];
+            rows.extend(wrapped_pieces(&pieces, wide, 4));
+        }
+        rows.extend([
+            Vec::new(),
+            vec![(self.dim(), "q, Esc or Enter leaves; all other keys work as before".to_owned())],
+        ]);
+        rows
     }
 
     /// R20: facts of the program first, then the question, the answers last.
@@ -69,7 +105,7 @@ impl Ink<'_> {
 
     fn option(&self, chosen: bool, text: &str) -> Piece {
         let mark = if chosen { "▸" } else { " " };
-        let style = if chosen { self.fg(Color::Cyan).add_modifier(Modifier::BOLD) } else { self.plain };
+        let style = if chosen { self.accent().add_modifier(Modifier::BOLD) } else { self.plain };
         (style, format!("{mark} {text}"))
     }
 
@@ -84,7 +120,7 @@ impl Ink<'_> {
             width,
             height,
         };
-        let edge = self.fg(Color::Cyan);
+        let edge = self.accent();
         let line = |left: &str, fill: &str, right: &str, title: &str| {
             let fill = fill.repeat(usize::from(width).saturating_sub(2 + title.width()));
             vec![(edge, format!("{left}{title}{fill}{right}"))]
@@ -120,8 +156,8 @@ impl Ink<'_> {
             let style = match look {
                 Look::Plain => self.plain,
                 Look::Title => self.bold(),
-                Look::Added => self.fg(Color::Green),
-                Look::Deleted => self.fg(Color::Red),
+                Look::Added => self.styled(palette::ADDED),
+                Look::Deleted => self.styled(palette::DELETED),
                 Look::Dim => self.dim(),
             };
             put(buffer, body, row, &[(style, line.clone())]);

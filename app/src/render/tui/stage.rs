@@ -21,7 +21,7 @@ use archeflow_host::tail::Tail;
 use archeflow_host::{clock, log};
 
 use super::View;
-use super::act::{Wish, act};
+use super::act::{OpenedStart, Wish, act};
 use super::page::Page;
 use super::terminal::{self, Screen};
 use super::view::Over;
@@ -45,6 +45,9 @@ pub(crate) enum News {
     Asked,
     /// It is put no longer: another process answered it, or steered the run.
     Withdrawn,
+    /// The run has ended. The screen stays until a key.
+    Ended,
+    /// Close the screen.
     End,
 }
 
@@ -191,6 +194,10 @@ impl Stage {
                     self.view.asked = false;
                     Heard::Something
                 }
+                Ok(News::Ended) => {
+                    self.view.stay();
+                    Heard::Something
+                }
                 Ok(News::End) | Err(TryRecvError::Disconnected) => return Heard::End,
                 Err(TryRecvError::Empty) => return heard,
             };
@@ -208,9 +215,14 @@ impl Stage {
         turned | ticks | self.look_around()
     }
 
+    /// The run is driven in this process, and has not ended.
+    fn drives(&self) -> bool {
+        self.driver.is_some() && !self.view.stays
+    }
+
     /// Only for a run of another process: who drives it, and what its agents print.
     fn look_around(&mut self) -> bool {
-        if self.driver.is_some() {
+        if self.drives() {
             return false;
         }
         let mut changed = false;
@@ -243,7 +255,7 @@ impl Stage {
         match wish {
             Wish::Leave => return Some(Left::Quit),
             Wish::Plain => return Some(Left::Plain),
-            Wish::Stop if self.driver.is_none() => self.steer(&Request::Stop, "The run is being stopped."),
+            Wish::Stop if !self.drives() => self.steer(&Request::Stop, "The run is being stopped."),
             Wish::Stop => {
                 // The same way as Ctrl-C, which the driver listens to.
                 archeflow_host::platform::process::interrupt_self();
@@ -252,7 +264,7 @@ impl Stage {
                 self.steer(&Request::Pause, "The run is paused: running agents finish, nothing new starts.");
             }
             Wish::Resume => self.steer(&Request::Resume, "The run is resumed."),
-            Wish::Answer(text) => match &self.driver {
+            Wish::Answer(text) => match self.driver.as_ref().filter(|_| self.drives()) {
                 Some((_, replies)) => {
                     self.view.asked = false;
                     let _ = replies.send(Reply::Answer(text));
@@ -264,9 +276,7 @@ impl Stage {
                     self.steer(&Request::Answer { text, question }, "The answer is sent.");
                 }
             },
-            Wish::Open { seq, archetype, cycle, artifact } => {
-                self.view.over = Over::Page(self.shelf.open(seq, &archetype, cycle, artifact.as_deref()));
-            }
+            Wish::Open(start) => self.view.over = Over::Page(self.shelf.open(&start)),
             Wish::Diff { from, to } => self.view.over = Over::Page(self.shelf.diff(&from, &to)),
         }
         None
@@ -310,8 +320,9 @@ pub(crate) fn driven_by(events: &std::path::Path, run_id: &str) -> Driven {
 
 impl Shelf {
     /// What an agent delivered; where that is not there, what it has printed so far.
-    fn open(&self, seq: Seq, archetype: &str, cycle: u32, artifact: Option<&str>) -> Page {
-        if let Some(name) = artifact.filter(|name| names::valid_name(name)) {
+    fn open(&self, start: &OpenedStart) -> Page {
+        let OpenedStart { seq, archetype, cycle, attempt, artifact } = start;
+        if let Some(name) = artifact.as_deref().filter(|name| names::valid_name(name)) {
             let archived = self.artifacts.join(format!("cycle-{cycle}")).join(name);
             let text = read(&archived).or_else(|| read(&self.artifacts.join(name)));
             if let Some(text) = text {
@@ -334,7 +345,7 @@ impl Shelf {
         if text.is_empty() {
             text = "Nothing is there.".to_owned();
         }
-        Page::text(&format!("{archetype}, attempt {seq}"), &text)
+        Page::text(&format!("{archetype}, cycle {cycle}, attempt {attempt}"), &text)
     }
 
     fn diff(&self, from: &str, to: &str) -> Page {

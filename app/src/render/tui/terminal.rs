@@ -19,7 +19,7 @@ use archeflow_host::proc::signals::Pauses;
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste};
 use crossterm::queue;
-use crossterm::style::{self, Attribute, Print, SetAttribute, SetForegroundColor};
+use crossterm::style::{Attribute, Print, SetAttribute, SetForegroundColor};
 use crossterm::terminal::{
     self as crossterm_terminal, Clear, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
     enable_raw_mode,
@@ -33,6 +33,7 @@ use ratatui_core::terminal::{Frame, Terminal};
 use super::View;
 use super::draw::draw;
 use super::keys::{Key, keys_of};
+use crate::render::palette;
 
 /// No screen is larger, whatever the terminal says.
 const LARGEST: Size = Size { width: 500, height: 250 };
@@ -347,7 +348,7 @@ fn is_one_wide(symbol: &str) -> bool {
 /// The colour comes before the attributes: where `NO_COLOR` is set, crossterm resets everything in its place.
 fn put_on(out: &mut Vec<u8>, (fg, modifier): (Color, Modifier)) -> io::Result<()> {
     queue!(out, SetAttribute(Attribute::Reset))?;
-    if let Some(colour) = colour(fg) {
+    if let Some(colour) = palette::of_cell(fg) {
         queue!(out, SetForegroundColor(colour))?;
     }
     let attributes = [
@@ -359,18 +360,4 @@ fn put_on(out: &mut Vec<u8>, (fg, modifier): (Color, Modifier)) -> io::Result<()
         queue!(out, SetAttribute(*attribute))?;
     }
     Ok(())
-}
-
-/// crossterm calls the six colours that every terminal has the dark ones.
-#[expect(clippy::wildcard_enum_match_arm, reason = "the view uses the six colours every terminal has")]
-fn colour(colour: Color) -> Option<style::Color> {
-    match colour {
-        Color::Red => Some(style::Color::DarkRed),
-        Color::Green => Some(style::Color::DarkGreen),
-        Color::Yellow => Some(style::Color::DarkYellow),
-        Color::Blue => Some(style::Color::DarkBlue),
-        Color::Magenta => Some(style::Color::DarkMagenta),
-        Color::Cyan => Some(style::Color::DarkCyan),
-        _ => None,
-    }
 }

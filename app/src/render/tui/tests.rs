@@ -16,13 +16,13 @@ use ratatui_core::terminal::Terminal;
 use unicode_width::UnicodeWidthStr;
 
 use super::View;
-use super::act::{Wish, act};
+use super::act::{OpenedStart, Wish, act};
 use super::draw::draw;
 use super::keys::{KEYS, Key};
 use super::view::{Over, Pane};
 use crate::report::tests::{BREAK, DEMO, entries, poison, values};
 
-const SIZES: [(u16, u16); 6] = [(80, 24), (120, 40), (40, 10), (10, 3), (1, 1), (300, 100)];
+const SIZES: [(u16, u16); 7] = [(80, 24), (120, 40), (200, 60), (40, 10), (10, 3), (1, 1), (300, 100)];
 
 /// The view after these lines, some seconds later.
 fn view(log: &[Entry]) -> View {
@@ -241,12 +241,15 @@ fn af_122_one_moves_between_panes_and_lines_and_opens_what_is_there() {
     let mut view = demo(usize::MAX);
     assert_eq!((view.pane, view.row(Pane::Agents)), (Pane::Agents, view.live.agents.len() - 1));
     let opened = press(&mut view, &[Key::Home, Key::Down, Key::Down, Key::Enter]);
-    let Some(Wish::Open { cycle: 1, archetype, artifact: Some(name), .. }) = opened.first() else {
+    let Some(Wish::Open(OpenedStart { cycle: 1, archetype, artifact: Some(name), .. })) = opened.first()
+    else {
         panic!("{opened:?}")
     };
     assert_eq!((archetype.as_str(), name.as_str()), ("maker", "do-maker.md"));
     let opened = press(&mut view, &[Key::Tab, Key::Home, Key::Enter]);
-    assert!(matches!(&opened[..], [Wish::Open { artifact: Some(name), .. }] if name == "check-guardian.md"));
+    assert!(
+        matches!(&opened[..], [Wish::Open(OpenedStart { artifact: Some(name), .. })] if name == "check-guardian.md")
+    );
     press(&mut view, &[Key::Tab, Key::Up, Key::Up]);
     assert_eq!((view.pane, view.at[2]), (Pane::Decisions, Some(view.live.decisions.len() - 3)));
     press(&mut view, &[Key::PageDown]);
@@ -255,6 +258,160 @@ fn af_122_one_moves_between_panes_and_lines_and_opens_what_is_there() {
     assert_eq!(view.pane, Pane::Decisions);
     assert!(matches!(&press(&mut view, &typed("d"))[..], [Wish::Diff { .. }]));
     assert_eq!(press(&mut self::view(&[]), &typed("d")), []);
+}
+
+/// The demo with every place written as reviewers do.
+fn in_backticks() -> Vec<serde_json::Value> {
+    let mut lines = values(DEMO);
+    for line in &mut lines {
+        for path in ["/data/findings", "/data/answer/said/review/findings"] {
+            let found = line.pointer_mut(path).and_then(serde_json::Value::as_array_mut);
+            for one in found.into_iter().flatten() {
+                one["location"] = format!("`{}`", one["location"].as_str().unwrap()).into();
+            }
+        }
+    }
+    lines
+}
+
+#[test]
+fn u_08_a_finding_is_ticked_off_however_its_place_is_written() {
+    let plain = demo(usize::MAX);
+    let marked = view(&entries(&in_backticks()));
+    let ticks = |view: &View| -> Vec<(String, bool)> {
+        view.live.findings.iter().map(|found| (found.place.clone(), found.resolved)).collect()
+    };
+    assert_eq!(ticks(&plain), ticks(&marked));
+    assert_eq!(marked.live.findings.iter().filter(|found| found.resolved).count(), 2);
+}
+
+/// Two findings of one category in one file: only the one that is gone is ticked off.
+#[test]
+fn u_08_only_what_was_resolved_is_ticked_off() {
+    let mut lines = values(DEMO);
+    let words = "The other one is still there.";
+    for line in &mut lines {
+        let first = line["seq"].as_u64().unwrap() < 30;
+        let data = &mut line["data"];
+        if first && data["archetype"] == "guardian" && data["findings"].is_array() {
+            let mut other = data["findings"][0].clone();
+            other["description"] = words.into();
+            other["location"] = "`till.sh:80`".into();
+            data["findings"].as_array_mut().unwrap().push(other);
+        }
+        if first && data["open"].is_array() {
+            let mut other =
+                data["open"].as_array().unwrap().iter().find(|one| one["file"] == "till.sh").unwrap().clone();
+            other["id"] = "till.sh:reliability:2".into();
+            other["line"] = 80.into();
+            other["description"] = words.into();
+            data["open"].as_array_mut().unwrap().push(other);
+        }
+    }
+    let view = view(&entries(&lines));
+    let of = |text: &str| view.live.findings.iter().find(|found| found.description == text).unwrap().resolved;
+    assert!(!of(words), "it persists");
+    assert_eq!(view.live.findings.iter().filter(|found| found.resolved).count(), 2);
+}
+
+#[test]
+fn u_08_a_first_attempt_is_the_first() {
+    let mut view = demo(usize::MAX);
+    let opened = press(&mut view, &[Key::Home, Key::Down, Key::Enter]);
+    let [Wish::Open(start)] = &opened[..] else { panic!("{opened:?}") };
+    assert_eq!((start.seq, start.attempt), (9, 1));
+}
+
+/// Text is cut only where there is no room left to show it.
+#[test]
+fn u_17_no_text_is_cut_beside_empty_space() {
+    for log in [DEMO, BREAK] {
+        for pane in Pane::ALL {
+            let mut view = view(&entries(&values(log)));
+            view.pane = pane;
+            let shown = rows(&drawn(&mut view, (200, 60))).join("\n");
+            // A command may ask for words of one's own.
+            assert!(!shown.replace("\"…\"", "").contains('…'), "{shown}");
+        }
+    }
+    // Many long findings: lines that are free are used, and what is not shown is marked.
+    let mut view = demo(26);
+    let one = view.live.findings[0].clone();
+    for n in 0..6 {
+        let mut more = one.clone();
+        more.description = format!("{n} {}end{n}", "a long sentence that goes on ".repeat(8));
+        view.live.findings.push(more);
+    }
+    let wide = rows(&drawn(&mut view, (200, 60))).join("\n");
+    assert!((0..6).all(|n| wide.contains(&format!("end{n}"))), "{wide}");
+    let narrow = rows(&drawn(&mut view, (80, 24)));
+    assert!(narrow.iter().any(|row| row.contains('…')), "{}", narrow.join("\n"));
+    // However the screen is divided, no row is lost.
+    for size in [(100, 20), (130, 26), (99, 60), (200, 24), (500, 250)] {
+        for rows in 0..30 {
+            view.live.findings.truncate(30 - rows);
+            drawn(&mut view, size);
+        }
+    }
+}
+
+#[test]
+fn u_17_the_live_view_uses_the_palette_only() {
+    let mut seen = std::collections::BTreeSet::new();
+    for log in [DEMO, BREAK] {
+        let log = entries(&values(log));
+        for end in 0..=log.len() {
+            let mut view = view(&log[..end]);
+            for keys in [typed(""), typed("?"), typed("s")] {
+                press(&mut view, &keys);
+                for cell in drawn(&mut view, (120, 40)).content() {
+                    assert_eq!(cell.bg, Color::Reset);
+                    let known = cell.fg == Color::Reset || crate::render::palette::of_cell(cell.fg).is_some();
+                    assert!(known, "{:?}", cell.fg);
+                    seen.insert(format!("{:?}", cell.fg));
+                }
+                press(&mut view, &[Key::Esc]);
+            }
+        }
+    }
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), ["Green", "Magenta", "Red", "Reset"]);
+}
+
+#[test]
+fn u_16_the_view_stays_at_the_end_until_it_was_read() {
+    let ended = || {
+        let mut view = demo(usize::MAX);
+        view.stay();
+        view
+    };
+    looks_as_it_did("stays", &drawn(&mut ended(), (80, 24)));
+    for key in [Key::Char('q'), Key::Esc, Key::Enter] {
+        assert_eq!(press(&mut ended(), std::slice::from_ref(&key)), [Wish::Leave], "{key:?}");
+    }
+    // Looking around first; Enter opens again, and Esc leaves from the panes.
+    let mut view = ended();
+    assert_eq!(press(&mut view, &[Key::Tab, Key::Up]), []);
+    assert!(matches!(&press(&mut view, &[Key::Enter])[..], [Wish::Open(_)]));
+    assert_eq!(press(&mut view, &typed("?q")), [], "the first q closes the help");
+    assert_eq!(press(&mut view, &[Key::Esc]), [Wish::Leave]);
+    // A page that is being read is not taken away; its end is shown behind it.
+    let mut view = demo(usize::MAX);
+    press(&mut view, &typed("?"));
+    view.stay();
+    assert!(matches!(view.over, Over::Page(_)));
+    assert_eq!(press(&mut view, &[Key::Down, Key::Esc]), []);
+    assert!(matches!(view.over, Over::End));
+    // Nothing can be stopped or paused any more.
+    for keys in ["s", "p"] {
+        let mut view = ended();
+        assert_eq!(press(&mut view, &typed(keys)), []);
+        assert!(rows(&drawn(&mut view, (80, 24))).join("\n").contains("ended already"));
+    }
+    let mut view = demo(21);
+    asked(&mut view, QuestionKind::Merge);
+    view.stay();
+    press(&mut view, &typed("a"));
+    assert!(rows(&drawn(&mut view, (80, 24))).join("\n").contains("archeflow answer 2026-11-15-the-run"));
 }
 
 /// R14: whatever the journal holds and agents print, cells hold plain characters without effect.

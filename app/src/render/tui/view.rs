@@ -20,6 +20,10 @@ pub(crate) struct View {
     /// The row each pane is on; at the end of the list while there is none.
     pub(crate) at: [Option<usize>; Pane::ALL.len()],
     pub(crate) over: Over,
+    /// The run of this process has ended; the screen is there only to be read.
+    pub(crate) stays: bool,
+    /// It ended while a page was read, so its end was not shown yet.
+    pub(crate) unread_end: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -53,6 +57,8 @@ pub(crate) enum Over {
     Choose(Choice),
     /// Something to know; any key takes it away.
     Note(Vec<String>),
+    /// How the run ended, and what to type next.
+    End,
 }
 
 /// An answer in the making. The last row is for words of one's own.
@@ -74,6 +80,23 @@ pub(crate) enum Choice {
 impl View {
     pub(crate) fn new(run_id: &str, driven: Driven, colour: bool) -> View {
         View { live: LiveRun::new(run_id, driven), colour, size: (80, 24), ..View::default() }
+    }
+
+    /// The run that this process drove has ended. A page that is being read stays.
+    pub(crate) fn stay(&mut self) {
+        self.stays = true;
+        self.asked = false;
+        self.live.driven = Driven::Nobody;
+        if matches!(self.over, Over::Page(_)) {
+            self.unread_end = true;
+        } else {
+            self.show_end();
+        }
+    }
+
+    pub(crate) fn show_end(&mut self) {
+        self.unread_end = false;
+        self.over = Over::End;
     }
 
     pub(crate) fn rows(&self, pane: Pane) -> usize {

@@ -11,12 +11,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{
     AgentComplete, AgentLine, AgentStart, CycleBoundary, Decision, DecisionPoint, DecisionRecord, Entry,
-    Event, EvidenceDowngrade, Imported, LandingLine, LoopHeard, NextAction, QuestionLine, Report, ReviewLine,
-    ReviewVerdict, RunContinued, RunReentered, SessionStart, ShadowDetected, Share, Tokens, Topic, Tracked,
-    Trend,
+    Event, EvidenceDowngrade, Imported, LandingLine, LoopHeard, NextAction, PreflightDone, QuestionLine,
+    Report, ReviewLine, ReviewVerdict, RunContinued, RunReentered, SessionStart, ShadowDetected, Share,
+    Tokens, Topic, Tracked, Trend,
 };
 use crate::model::{
-    AnswerBody, Change, Destination, Finding, Money, Oid, Outcome, Phase, Purpose, RunStatus, Seq, Severity,
+    AnswerBody, Change, Destination, Finding, Money, Oid, Outcome, Phase, Purpose, Seq, Severity,
     ShadowAction, Strategy, Tier, Verdict,
 };
 use crate::projections::handoff;
@@ -85,6 +85,8 @@ pub struct Overview {
     pub version: String,
     /// Commands ran without a sandbox in some session.
     pub unsandboxed: bool,
+    /// The severity of the gravest finding that is still open.
+    pub gravest_open: Option<Severity>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -248,13 +250,8 @@ impl Story {
     }
 
     pub fn tone(&self) -> Tone {
-        let status = self.overview.outcome.as_ref().map(|outcome| outcome.status);
-        match status {
-            None => Tone::Plain,
-            Some(RunStatus::Merged | RunStatus::DryRun | RunStatus::Reviewed) => Tone::Good,
-            Some(RunStatus::AwaitingMerge | RunStatus::AwaitingAnswer) => Tone::Caution,
-            Some(RunStatus::Stopped | RunStatus::Failed | RunStatus::WiggumBreak) => Tone::Bad,
-        }
+        let outcome = self.overview.outcome.as_ref();
+        outcome.map_or(Tone::Plain, |outcome| view::outcome_tone(outcome.status, self.overview.gravest_open))
     }
 
     /// From the first line to the last.
@@ -375,12 +372,24 @@ impl Teller {
                         self.keep(entry.seq, &artifact.name, archetype);
                     }
                 }
+                if let Some(done) = entry.event.body::<PreflightDone>() {
+                    self.note_preflight(entry.seq, done);
+                }
             }
             Topic::Cycle(_)
             | Topic::Correction(_)
             | Topic::Question(_)
             | Topic::Landing(_)
             | Topic::Loop(_) => {}
+        }
+    }
+
+    /// The logs of the commands that ran on the base commit.
+    fn note_preflight(&mut self, seq: Seq, done: &PreflightDone) {
+        let setup = done.setup.iter().map(|setup| (&setup.artifact, "setup"));
+        let tests = done.tests.iter().map(|tests| (&tests.artifact, "tests"));
+        for (name, by) in setup.chain(tests).filter(|(name, _)| !name.is_empty()) {
+            self.keep(seq, name, by);
         }
     }
 
@@ -637,6 +646,7 @@ impl Teller {
             landed: self.landed.clone(),
             events: run.lines,
             unsandboxed: self.unsandboxed,
+            gravest_open: view::gravest_open(run),
             ..Overview::default()
         };
         if let Some(request) = &run.request {

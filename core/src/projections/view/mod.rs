@@ -28,6 +28,23 @@ pub enum Tone {
     Bad,
 }
 
+/// How the end of a run should feel. A run that did what it should is still no good news while it leaves findings
+/// open: a review with an open CRITICAL is not green.
+pub fn outcome_tone(status: RunStatus, gravest_open: Option<Severity>) -> Tone {
+    match (status, gravest_open) {
+        (RunStatus::Stopped | RunStatus::Failed | RunStatus::WiggumBreak, _) => Tone::Bad,
+        (RunStatus::Reviewed, Some(Severity::Critical)) => Tone::Bad,
+        (RunStatus::Reviewed, Some(Severity::Warning)) => Tone::Caution,
+        (RunStatus::AwaitingMerge | RunStatus::AwaitingAnswer, _) => Tone::Caution,
+        (RunStatus::Merged | RunStatus::DryRun | RunStatus::Reviewed, _) => Tone::Good,
+    }
+}
+
+/// The severity of the gravest finding that a run which has ended leaves open.
+pub fn gravest_open(run: &Run) -> Option<Severity> {
+    run.complete.as_ref()?.unresolved.iter().map(|finding| finding.severity).max()
+}
+
 /// One line of progress: `[Tag] doing... -> outcome`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgressLine {
