@@ -2,7 +2,10 @@
 //! the browser, whatever an agent wrote. Everything in the markup below is escaped unless it says
 //! [`PreEscaped`].
 
+use std::collections::BTreeSet;
+
 use archeflow_core::model::Severity;
+use archeflow_core::projections::replay::rulebook::{self, Rule};
 use archeflow_core::projections::story::{Cost, Life, State, Story, StoryDecision};
 use archeflow_core::projections::view::{self, Tone, capital};
 use archeflow_core::text::{revealed, short_line, short_text};
@@ -10,7 +13,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::diff::{FileDiff, Kind};
 use super::markdown::split;
-use super::{Report, blocks, graph, most, svg, words};
+use super::{Report, blocks, cycles, graph, most, svg, words};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -24,7 +27,7 @@ pub(crate) fn draw(report: &Report<'_>) -> String {
         } @else if story.tone() != Tone::Good && !story.next.is_empty() {
             (next(story))
         }
-        (section("cycles", "The cycles", &html! { figure.wide { (svg::cycles(story)) } }))
+        (section("cycles", "The cycles", &cycles::draw(story)))
         (section("findings", "The findings", &findings(story)))
         @if let Some(plot) = plot { (section("convergence", "Convergence", &convergence(story, &plot))) }
         (section("cost", "Cost by archetype", &costs(story)))
@@ -33,6 +36,7 @@ pub(crate) fn draw(report: &Report<'_>) -> String {
         }
         @if !story.questions.is_empty() { (section("questions", "Questions", &questions(story))) }
         (section("decisions", "Decisions and their reasons", &decisions(story)))
+        @if !rules(story).is_empty() { (section("rules", "The rules behind them", &rulebook_of(story))) }
         (section("change", "The change", &change(report)))
         (section("artifacts", "Artifacts", &artifacts(story)))
         @if let Some(dag) = report.dag {
@@ -119,7 +123,7 @@ fn header(report: &Report<'_>) -> Markup {
             }
             @if !overview.agents.is_empty() {
                 p.played {
-                    "Played by "
+                    "Agents: "
                     @for (n, agent) in overview.agents.iter().take(8).enumerate() {
                         @if n > 0 { ", " }
                         code { (short_line(agent, 90)) }
@@ -135,6 +139,7 @@ fn header(report: &Report<'_>) -> Markup {
                     ("shadows", "Shadows", !story.corrections.is_empty()),
                     ("questions", "Questions", !story.questions.is_empty()),
                     ("decisions", "Decisions", true),
+                    ("rules", "Rules", !rules(story).is_empty()),
                     ("change", "Change", true),
                     ("artifacts", "Artifacts", true),
                     ("events", "Events", report.dag.is_some()),
@@ -433,7 +438,13 @@ fn decision(choice: &StoryDecision) -> Markup {
     html! {
         tr {
             td.n.seq { (choice.seq) }
-            td { span class={ "rule " (choice.phase.name()) } { (short_line(&choice.why.rule, 20)) } }
+            td {
+                @if let Some(rule) = rulebook::find(&choice.why.rule) {
+                    a class={ "rule " (choice.phase.name()) } href={ "#" (anchor(rule)) } title=(rule.says) { (rule.number) }
+                } @else {
+                    span class={ "rule " (choice.phase.name()) } { (short_line(&choice.why.rule, 20)) }
+                }
+            }
             td {
                 p.t { (short_line(&choice.why.decision, most::SENTENCE)) }
                 p.because.t {
@@ -443,6 +454,35 @@ fn decision(choice: &StoryDecision) -> Markup {
                     p.because.t {
                         "instead of: " (short_line(&choice.alternatives.join("; "), most::SENTENCE))
                     }
+                }
+            }
+        }
+    }
+}
+
+/// The rules that decided something, in the order of a run.
+fn rules(story: &Story) -> Vec<&'static Rule> {
+    let used: BTreeSet<&str> = story
+        .decisions
+        .iter()
+        .filter_map(|choice| rulebook::find(&choice.why.rule))
+        .map(|rule| rule.number)
+        .collect();
+    rulebook::RULES.iter().filter(|rule| used.contains(rule.number)).collect()
+}
+
+/// What a number links to. The page has to work without a network, so the rule is said here.
+fn anchor(rule: &Rule) -> String {
+    format!("rule-{}", rule.number.to_lowercase())
+}
+
+fn rulebook_of(story: &Story) -> Markup {
+    html! {
+        dl.rules {
+            @for rule in rules(story) {
+                div id=(anchor(rule)) {
+                    dt { code { (rule.number) } " " (rule.topic) }
+                    dd { (rule.says) " " span.soft { code { (rule.path()) } } }
                 }
             }
         }

@@ -4,6 +4,7 @@
 //! Every text of others passes `text.rs`. What is too much is left out, with a note.
 
 mod blocks;
+mod cycles;
 pub(crate) mod diff;
 pub(crate) mod graph;
 pub(crate) mod html;

@@ -1,41 +1,18 @@
-//! The pictures of the HTML report: the cycles, and how the findings moved. Colours are classes of the style sheet, so
-//! that they follow light and dark; every picture has a text description.
+//! The pictures of the HTML report: how the findings moved, shares, and the marks of the cycles. Colours are classes of
+//! the style sheet, so that they follow light and dark; every picture has a text description.
 
 use archeflow_core::event::Trend;
 use archeflow_core::feedback;
-use archeflow_core::model::{Phase, Verdict};
-use archeflow_core::projections::story::{CycleEnd, CycleStory, Ended, Step, Story};
-use archeflow_core::projections::view::{self, Tone, capital};
+use archeflow_core::projections::story::{CycleEnd, CycleStory, Story};
+use archeflow_core::projections::view::Tone;
 use archeflow_core::text::short_line;
 use maud::{Markup, html};
 
-use super::markdown::split;
 use super::{most, words};
 
-const GUTTER: usize = 76;
-const COLUMN: usize = 232;
-const BOX: usize = 200;
-const TALL: usize = 48;
-const GAP: usize = 10;
-const BETWEEN: usize = 52;
-const WIDTH: usize = GUTTER + 3 * COLUMN + BOX + 4;
-const PHASES: [(Phase, &str); 4] =
-    [(Phase::Plan, "Plan"), (Phase::Do, "Do"), (Phase::Check, "Check"), (Phase::Act, "Act")];
-/// Boxes in one column before the rest is counted.
-const STACK: usize = 9;
-
-/// One box: two lines of text, a mark, and how its attempts went.
-struct Cell {
-    name: String,
-    says: String,
-    title: String,
-    tone: Tone,
-    mark: Mark,
-    pips: Vec<bool>,
-}
-
+/// The sign on a box of the cycles.
 #[derive(Clone, Copy, PartialEq)]
-enum Mark {
+pub(super) enum Mark {
     Yes,
     No,
     Stop,
@@ -43,198 +20,8 @@ enum Mark {
     Wait,
 }
 
-/// Plan, Do, Check and Act from left to right, a row for each cycle, and the way back between them.
-pub(super) fn cycles(story: &Story) -> Markup {
-    let (first, left_out, last) = split(&story.cycles, most::CYCLES_DRAWN);
-    let mut rows = Vec::new();
-    let mut y = 34;
-    for (n, cycle) in first.iter().chain(last).enumerate() {
-        if left_out > 0 && n == first.len() {
-            let words = words::count(left_out, "cycle");
-            rows.push(html! { text.soft.mid x=(WIDTH / 2) y=(y + 18) { (words) " left out" } });
-            y += 36;
-        }
-        let (drawn, bottom, act) = row(cycle, y);
-        rows.push(drawn);
-        y = bottom;
-        let goes_on = n + 1 < first.len() + last.len();
-        if let Some(end) = cycle.end.as_ref().filter(|_| goes_on) {
-            rows.push(back(end, act, y));
-        }
-        y += if goes_on { BETWEEN } else { 4 };
-    }
-    let words = short_line(&in_words(story), most::PARAGRAPH);
-    html! {
-        svg.cycles viewBox={ "0 0 " (WIDTH) " " (y) } role="img" aria-label=(words) {
-            @for (n, (phase, title)) in PHASES.iter().enumerate() {
-                @let x = GUTTER + n * COLUMN;
-                text class={ "head " (phase.name()) } x=(x) y="16" { (title) }
-                path class={ "rule " (phase.name()) } d={ "M" (x) " 23h" (BOX) } {}
-            }
-            @for row in rows { (row) }
-        }
-    }
-}
-
-fn in_words(story: &Story) -> String {
-    let cycles = story.cycles.iter().take(most::CYCLES_DRAWN).map(|cycle| {
-        let steps: Vec<String> = cycle.steps.iter().take(20).map(words::sentence).collect();
-        let end = cycle.end.as_ref().map(|end| {
-            let (counts, follows, _) = words::boundary(end);
-            format!("; {counts}: {follows}")
-        });
-        format!("Cycle {}: {}{}", cycle.number, steps.join(", "), end.unwrap_or_default())
-    });
-    cycles.collect::<Vec<_>>().join(". ")
-}
-
-/// One cycle drawn, where it ends, and where its last column does.
-fn row(cycle: &CycleStory, top: usize) -> (Markup, usize, usize) {
-    let mut drawn = vec![html! {
-        text.cycle x="0" y=(top + 18) { "Cycle" }
-        text.number x="0" y=(top + 42) { (cycle.number) }
-    }];
-    let (mut bottom, mut end) = (top + TALL, top + TALL);
-    let mut before: Option<usize> = None;
-    for (n, (phase, _)) in PHASES.iter().enumerate() {
-        let cells = column(cycle, *phase);
-        let x = GUTTER + n * COLUMN;
-        let told = if cells.len() > STACK { STACK - 1 } else { cells.len() };
-        for (at, cell) in cells.iter().take(told).enumerate() {
-            drawn.push(draw(cell, *phase, x, top + at * (TALL + GAP)));
-        }
-        if cells.len() > told {
-            let y = top + told * (TALL + GAP) + 18;
-            drawn.push(html! { text.soft x=(x + 12) y=(y) { "and " (cells.len() - told) " more" } });
-        }
-        if !cells.is_empty() {
-            if let Some(from) = before {
-                drawn.push(arrow(from + BOX, x, top + TALL / 2));
-            }
-            before = Some(x);
-            let shown = if cells.len() > told { told + 1 } else { told };
-            end = top + shown * (TALL + GAP) - GAP;
-            bottom = bottom.max(end);
-        }
-    }
-    (html! { @for part in drawn { (part) } }, bottom, end)
-}
-
-fn arrow(from: usize, to: usize, y: usize) -> Markup {
-    html! {
-        path.way d={ "M" (from + 4) " " (y) "H" (to - 9) } {}
-        path.tip d={ "M" (to - 10) " " (y - 4) "l6 4l-6 4z" } {}
-    }
-}
-
-/// From the end of Act to the beginning of the next Plan.
-fn back(end: &CycleEnd, act: usize, y: usize) -> Markup {
-    let (from, to) = (GUTTER + 3 * COLUMN + BOX / 2, GUTTER + BOX / 2);
-    let middle = y + BETWEEN / 2;
-    let text = words::goes_back(end);
-    let half = text.chars().count() * 7 / 2 + 12;
-    let centre = usize::midpoint(from, to);
-    let way =
-        format!("M{from} {}V{}q0 8 -8 8H{}q-8 0 -8 8V{}", act + 4, middle - 8, to + 8, y + BETWEEN - 10);
-    html! {
-        path.loop d=(way) {}
-        path.loop-tip d={ "M" (to - 4) " " (y + BETWEEN - 11) "l4 7l4 -7z" } {}
-        rect.paper x=(centre - half) y=(middle - 10) width=(half * 2) height="20" {}
-        text.loop-text.mid x=(centre) y=(middle + 4) { (short_line(&text, 120)) }
-    }
-}
-
-fn column(cycle: &CycleStory, phase: Phase) -> Vec<Cell> {
-    let mut cells: Vec<Cell> = cycle.steps.iter().filter(|step| step.phase == phase).map(of_step).collect();
-    if phase == Phase::Act {
-        cells.extend(cycle.end.iter().map(of_end));
-        cells.extend(cycle.deeds.iter().map(|deed| Cell {
-            name: words::deed(&deed.line.doing),
-            says: deed.line.outcome.clone(),
-            title: format!("#{} {} {}", deed.seq, deed.line.doing, deed.line.outcome),
-            tone: deed.line.tone,
-            mark: match deed.line.tone {
-                Tone::Good | Tone::Plain => Mark::Yes,
-                Tone::Caution => Mark::No,
-                Tone::Bad => Mark::Stop,
-            },
-            pips: Vec::new(),
-        }));
-    }
-    cells
-}
-
-fn of_step(step: &Step) -> Cell {
-    let (says, tone) = words::result(step);
-    let took = if step.attempts.is_empty() {
-        String::new()
-    } else {
-        format!(" · {}", view::seconds(step.took_ms()))
-    };
-    let says = match &step.result {
-        Ended::Verdict(verdict) => reviewed(*verdict, step.found),
-        Ended::Out | Ended::Done | Ended::Failed(_) | Ended::Skipped(_) => format!("{says}{took}"),
-    };
-    let mark = match &step.result {
-        Ended::Out => Mark::Wait,
-        Ended::Skipped(_) => Mark::Skipped,
-        Ended::Failed(_) => Mark::Stop,
-        Ended::Done | Ended::Verdict(_) if tone == Tone::Good => Mark::Yes,
-        Ended::Done | Ended::Verdict(_) => Mark::No,
-    };
-    let pips = step.attempts.iter().map(|attempt| attempt.good).collect();
-    Cell { name: capital(&step.archetype), says, title: words::sentence(step), tone, mark, pips }
-}
-
-/// The box is narrow: where there are findings, they say more than the word.
-fn reviewed(verdict: Verdict, found: [u32; 3]) -> String {
-    let counts: Vec<String> = found
-        .iter()
-        .zip(["critical", "warning", "info"])
-        .filter(|(n, _)| **n > 0)
-        .map(|(n, word)| format!("{n} {word}"))
-        .collect();
-    let word = verdict.name().to_lowercase();
-    match (verdict, counts.is_empty()) {
-        (_, true) => word,
-        (Verdict::Approved, false) => format!("{word}, {}", counts.join(", ")),
-        (Verdict::Rejected, false) => counts.join(", "),
-    }
-}
-
-fn of_end(end: &CycleEnd) -> Cell {
-    let (counts, follows, tone) = words::boundary(end);
-    let why = end.stop.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-    let mark = match tone {
-        Tone::Good => Mark::Yes,
-        Tone::Bad => Mark::Stop,
-        Tone::Plain | Tone::Caution => Mark::No,
-    };
-    let title = format!("#{} {counts}: {follows}{why}", end.seq);
-    Cell { name: capital(follows), says: counts.to_lowercase(), title, tone, mark, pips: Vec::new() }
-}
-
-fn draw(cell: &Cell, phase: Phase, x: usize, y: usize) -> Markup {
-    let skipped = cell.mark == Mark::Skipped;
-    html! {
-        g {
-            title { (short_line(&cell.title, most::SENTENCE)) }
-            rect.box.skipped[skipped] x=(x) y=(y) width=(BOX) height=(TALL) rx="8" {}
-            rect class={ "edge " (phase.name()) @if skipped { " skipped" } } x=(x) y=(y + 10) width="3" height=(TALL - 20) rx="1.5" {}
-            text.name.skipped[skipped] x=(x + 14) y=(y + 20) { (short_line(&cell.name, 20)) }
-            text class={ "says " (tone(cell.tone)) } x=(x + 14) y=(y + 37) { (short_line(&cell.says, 31)) }
-            (mark(cell.mark, x + BOX - 20, y + 17))
-            @if cell.pips.len() > 1 {
-                @for (n, good) in cell.pips.iter().rev().take(8).enumerate() {
-                    @let class = if *good { "good" } else { "bad" };
-                    circle class={ "pip " (class) } cx=(x + BOX - 38 - n * 8) cy=(y + 17) r="2.5" {}
-                }
-            }
-        }
-    }
-}
-
-fn mark(mark: Mark, x: usize, y: usize) -> Markup {
+/// Around the origin.
+pub(super) fn mark(mark: Mark) -> Markup {
     let (class, path) = match mark {
         Mark::Yes => ("good", "M-3.5 0.3l2.4 2.4l4.4 -5"),
         Mark::No => ("caution", "M0 -3.6v4.2M0 3.4v0.2"),
@@ -243,10 +30,8 @@ fn mark(mark: Mark, x: usize, y: usize) -> Markup {
         Mark::Wait => ("quiet", "M0 -3v3l2 1.5"),
     };
     html! {
-        g transform={ "translate(" (x) " " (y) ")" } {
-            circle class={ "disc " (class) } r="8" {}
-            path class={ "sign " (class) } d=(path) {}
-        }
+        circle class={ "disc " (class) } r="8" {}
+        path class={ "sign " (class) } d=(path) {}
     }
 }
 

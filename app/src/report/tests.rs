@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use archeflow_core::event::{Entry, Event};
 use archeflow_core::model::Phase;
+use archeflow_core::projections::replay::rulebook;
 use archeflow_core::projections::story::Story;
 use archeflow_core::projections::story::dag::Dag;
 use archeflow_host::clock;
@@ -95,6 +96,51 @@ fn bx_10_what_a_report_must_say() {
     assert!(page.contains("aria-label=\"cycle 3: oscillating\""));
     assert_eq!(line.lines().count(), 1);
     assert!(line.starts_with("wiggum_break (oscillation): Add a line"), "{line}");
+}
+
+/// Every number leads to the rule's text in the same file, which needs no network.
+#[test]
+fn u_16_numbers_of_rules_are_links_within_the_page() {
+    for log in [DEMO, BREAK] {
+        let log = entries(&values(log));
+        let page = drawn(&log, CHANGE)[1].1.clone();
+        let story = Story::of("the-run", &log);
+        assert!(!story.decisions.is_empty());
+        for choice in &story.decisions {
+            let number = &choice.why.rule;
+            let rule = rulebook::find(number).unwrap_or_else(|| panic!("{number} is not in the rulebook"));
+            let id = format!("rule-{}", number.to_lowercase());
+            assert!(page.contains(&format!("href=\"#{id}\"")), "{number} is no link");
+            assert_eq!(page.matches(&format!("id=\"{id}\"")).count(), 1, "{number}");
+            assert!(page.contains(rule.says), "{number}");
+        }
+    }
+    // A number that is in no rulebook is text.
+    let mut lines = values(DEMO);
+    for line in lines.iter_mut().filter(|line| line["type"] == "decision.point") {
+        line["data"]["rule"] = "ZZ-1\"><script>".into();
+    }
+    let page = drawn(&entries(&lines), CHANGE)[1].1.clone();
+    assert_eq!(html_faults(&page), Vec::<String>::new());
+    assert!(page.contains("ZZ-1") && !page.contains("href=\"#rule-zz"));
+}
+
+/// U-17: what is drawn leaves no box, whatever its length: no label has a width of its own.
+#[test]
+fn u_17_labels_of_the_cycles_are_text_that_wraps() {
+    let mut lines = values(DEMO);
+    for line in lines.iter_mut().filter(|line| line["type"] == "run.merged") {
+        line["data"]["base"] = format!("refs/heads/{}", "long".repeat(40)).into();
+    }
+    let page = drawn(&entries(&lines), CHANGE)[1].1.clone();
+    let boxes: Vec<&str> = page.split("<li class=\"box").skip(1).collect();
+    assert_eq!(boxes.len(), 17);
+    for one in boxes {
+        let one = one.split("</li>").next().unwrap();
+        assert!(!one.contains("<text"), "{one}");
+        assert!(one.contains("<p class=\"name t\">"), "{one}");
+    }
+    assert!(page.contains(&"long".repeat(40)), "it is not cut either");
 }
 
 const HOSTILE: &str = " </script></title></style><script>own()</script><img src=x onerror=own()> \" ' onload=own() \

@@ -110,6 +110,7 @@ pub(super) fn result(step: &Step) -> (String, Tone) {
         Ended::Done => ("done".to_owned(), Tone::Good),
         Ended::Verdict(verdict) => {
             let tone = match verdict {
+                _ if step.found[0] > 0 => Tone::Bad,
                 Verdict::Approved => Tone::Good,
                 Verdict::Rejected => Tone::Caution,
             };
@@ -153,16 +154,27 @@ pub(super) fn boundary(end: &CycleEnd) -> (String, &'static str, Tone) {
         .map(|(n, word)| format!("{n} {word}"))
         .collect();
     let counts = if counts.is_empty() { "nothing open".to_owned() } else { counts.join(", ") };
-    let (follows, tone) = match end.next {
-        NextAction::Merge => ("approved", Tone::Good),
-        NextAction::CycleBack => ("one more cycle", Tone::Caution),
-        NextAction::Stop => ("stop", Tone::Bad),
+    let found = match (end.critical, end.warning) {
+        (1.., _) => Tone::Bad,
+        (0, 1..) => Tone::Caution,
+        (0, 0) => Tone::Good,
+    };
+    let (follows, tone) = match (end.exit_condition.as_str(), end.next) {
+        // A review ends after its last part, whatever it found.
+        ("reviewed", _) => ("reviewed", found),
+        ("parts_left", _) => ("on to the next part", found),
+        (_, NextAction::Merge) => ("approved", found),
+        (_, NextAction::CycleBack) => ("one more cycle", Tone::Caution),
+        (_, NextAction::Stop) => ("stop", Tone::Bad),
     };
     (counts, follows, tone)
 }
 
 /// `2 findings go back: 1 to the Creator, 1 to the Maker`.
 pub(super) fn goes_back(end: &CycleEnd) -> String {
+    if end.exit_condition == "parts_left" {
+        return "the next part".to_owned();
+    }
     let all = (end.to_creator + end.to_maker) as usize;
     let parts: Vec<String> = [(end.to_creator, "Creator"), (end.to_maker, "Maker")]
         .into_iter()

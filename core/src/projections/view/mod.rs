@@ -644,3 +644,23 @@ pub fn capital(word: &str) -> String {
 fn short(oid: &str) -> &str {
     oid.get(..10).unwrap_or(oid)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{RunStatus, Severity, Tone, outcome_tone};
+
+    #[test]
+    fn u_17_what_is_left_open_decides_how_a_review_feels() {
+        for (status, open, tone) in [
+            (RunStatus::Reviewed, None, Tone::Good),
+            (RunStatus::Reviewed, Some(Severity::Info), Tone::Good),
+            (RunStatus::Reviewed, Some(Severity::Warning), Tone::Caution),
+            (RunStatus::Reviewed, Some(Severity::Critical), Tone::Bad),
+            (RunStatus::Merged, None, Tone::Good),
+            (RunStatus::AwaitingMerge, Some(Severity::Critical), Tone::Caution),
+            (RunStatus::Stopped, None, Tone::Bad),
+        ] {
+            assert_eq!(outcome_tone(status, open), tone, "{status:?} {open:?}");
+        }
+    }
+}
