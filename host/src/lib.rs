@@ -31,6 +31,8 @@ pub mod projections;
 
 pub mod handoff;
 
+pub mod history;
+
 pub mod memory;
 
 pub mod log;

@@ -12,6 +12,7 @@ use archeflow_core::run::Run;
 use archeflow_host::control::{self, Server};
 use archeflow_host::drive::{DriveEnd, Driver, RunObserver};
 use archeflow_host::executors::Message;
+use archeflow_host::history;
 use archeflow_host::open;
 use archeflow_host::proc;
 use archeflow_host::sandbox::SandboxLevel;
@@ -100,7 +101,7 @@ pub(crate) fn go(
     let interrupted = Arc::new(AtomicBool::new(false));
     listen(driver, &interrupted);
     let run_id = driver.world.run_id.clone();
-    let mut face = Face::of(driver, session, interrupted)?;
+    let mut face = Face::of(driver, session, interrupted, &before)?;
     let observer = face.observer();
     match &driver.world.sandbox {
         WorldSandbox::Off => {
@@ -156,11 +157,24 @@ enum Face {
 }
 
 impl Face {
-    fn of(driver: &Driver, session: &Session, interrupted: Arc<AtomicBool>) -> Result<Face, Failure> {
+    /// `before`: what the run is told first, with the request if it is new.
+    fn of(
+        driver: &Driver,
+        session: &Session,
+        interrupted: Arc<AtomicBool>,
+        before: &[Report],
+    ) -> Result<Face, Failure> {
         if session.tui {
             return Ok(Face::Live(Box::new(Live::begin(driver, interrupted)?)));
         }
-        Ok(Face::Lines(Box::new(Lines::new(&driver.world.run_id, interrupted))))
+        let new = before
+            .iter()
+            .find_map(|report| if let Report::RunStart(start) = report { Some(&**start) } else { None });
+        let run_id = &driver.world.run_id;
+        let events = driver.world.places.events();
+        let request = driver.run.request.as_deref().or(new);
+        let usual = request.and_then(|request| history::usual_time(&events, request, run_id));
+        Ok(Face::Lines(Box::new(Lines::new(run_id, interrupted).with_usual(usual))))
     }
 
     fn observer(&mut self) -> &mut dyn RunObserver {

@@ -10,6 +10,7 @@ use archeflow_core::event::{
     SessionStart,
 };
 use archeflow_core::model::{Phase, Seq};
+use archeflow_core::projections::usual_time::UsualTime;
 use archeflow_core::projections::view::{self, ProgressLine};
 use archeflow_core::run::Run;
 use archeflow_host::drive::{Asked, RunObserver};
@@ -29,6 +30,8 @@ pub(crate) struct Lines {
     cycle: u32,
     frame: usize,
     interrupted: std::sync::Arc<std::sync::atomic::AtomicBool>,
+    /// What runs like this one took.
+    usual: Option<UsualTime>,
 }
 
 struct Out {
@@ -54,7 +57,14 @@ impl Lines {
             cycle: 0,
             frame: 0,
             interrupted,
+            usual: None,
         }
+    }
+
+    /// Says in the heading what runs like this one took.
+    pub(crate) fn with_usual(mut self, usual: Option<UsualTime>) -> Lines {
+        self.usual = usual;
+        self
     }
 
     /// Lines already written are shown without waiting for anything: for `show` and for resumed runs.
@@ -145,6 +155,10 @@ impl Lines {
             );
             let who = self.paint.dim(&format!("Agents: {}", who.join(", ")));
             self.say(&who);
+        }
+        if let Some(usual) = &self.usual {
+            let usual = self.paint.dim(&format!("Time: {}", usual.words()));
+            self.say(&usual);
         }
         let sandbox = run.session.as_ref().map_or("", |session| session.sandbox.as_str());
         if sandbox == SessionStart::NO_SANDBOX {

@@ -426,6 +426,41 @@ fn u_16_the_view_stays_when_the_run_ends() {
     assert_eq!(pty.ends().0, 0, "the run had ended by then");
 }
 
+/// U-16: from the third run of a kind on, the next one says at its start what they took.
+#[test]
+fn u_16_the_start_says_what_such_runs_took() {
+    let test = Test::new().play(WAITS).unaudited();
+    go(&test);
+    let says = |more: &[&str]| {
+        let arguments = test.arguments(TASK, &[&["--auto-merge", "--unattended"], more].concat());
+        let ran = test.run(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(ran.code, 0, "{ran}");
+        ran.stderr.lines().find(|line| line.starts_with("Time: ")).map(str::to_owned)
+    };
+    for _ in 0..3 {
+        assert_eq!(says(&[]), None);
+    }
+    let line = says(&[]).unwrap();
+    assert!(
+        line.starts_with("Time: usually ") && line.ends_with(" with these agents, from 3 runs"),
+        "{line}"
+    );
+    assert_eq!(says(&["--workflow", "standard"]), None, "another kind of run");
+    // A journal that can't be read is no reason to fail, nor to count it.
+    let events = test.repo.join(".archeflow/events");
+    std::fs::write(events.join(format!("{}.jsonl", test.run_ids()[0])), "torn").unwrap();
+    assert!(says(&[]).unwrap().ends_with("from 3 runs"));
+
+    std::fs::remove_file(test.base().join("go")).unwrap();
+    std::fs::remove_file(test.base().join("working")).unwrap();
+    let pty = driven(&test, &["--auto-merge"]);
+    pty.see("implementing").see("usual");
+    Pty::start(&test, &["watch"], (110, 32)).see("implementing").see("usual");
+    go(&test);
+    pty.see("The run has ended").press("q");
+    assert_eq!(pty.ends().0, 0);
+}
+
 #[test]
 fn r20_the_question_is_answered_on_the_screen_or_later_in_watch() {
     let test = Test::new().play("");

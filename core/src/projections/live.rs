@@ -10,6 +10,7 @@ use crate::event::{
     FindingLine, ReviewLine, ReviewVerdict, Tokens, Topic, Tracked,
 };
 use crate::model::{Finding, Money, Phase, Seq, Severity};
+use crate::projections::usual_time::{UsualTime, WorkClock};
 use crate::projections::view::{self, Tone};
 use crate::read::place::place;
 use crate::run::Run;
@@ -47,6 +48,10 @@ pub struct LiveRun {
     pub findings: Vec<LiveFinding>,
     pub cycles: Vec<LiveCycle>,
     pub decisions: VecDeque<LiveDecision>,
+    /// What runs like this one took, if enough of them are known.
+    pub usual: Option<UsualTime>,
+    #[serde(skip)]
+    work: WorkClock,
     #[serde(skip)]
     running: BTreeMap<Seq, usize>,
     #[serde(skip)]
@@ -125,6 +130,7 @@ impl LiveRun {
     /// Takes in the next line of the journal.
     pub fn take(&mut self, entry: &Entry) {
         self.run.apply(entry);
+        self.work.take(entry);
         self.note_agent(entry);
         self.note_review(entry);
         self.note_decision(entry);
@@ -336,6 +342,12 @@ impl LiveRun {
         let live = self.run.outcome.is_none() && self.driven != Driven::Nobody;
         let until = if live { self.now.max(self.run.last) } else { self.run.last };
         until.saturating_sub(self.run.began)
+    }
+
+    /// The time that something was done so far, beside what is usual; while the run is under way.
+    pub fn against_usual(&self) -> Option<String> {
+        let usual = self.usual.filter(|_| self.run.outcome.is_none() && self.driven != Driven::Nobody)?;
+        Some(usual.against(self.work.worked_ms(self.now.max(self.run.last))))
     }
 
     /// The reviewer's artifact of a cycle.

@@ -8,4 +8,5 @@ pub mod inbox;
 pub mod live;
 pub mod replay;
 pub mod story;
+pub mod usual_time;
 pub mod view;

@@ -195,7 +195,8 @@ impl Ink<'_> {
     fn header(&self, buffer: &mut Buffer, area: Rect) {
         let view = self.view;
         let (tone, state) = self.state();
-        let state = format!(" {state} · {} ", clock(view.live.elapsed()));
+        let usual = view.live.against_usual().map(|words| format!(" {words}")).unwrap_or_default();
+        let state = format!(" {state} · {}{usual} ", clock(view.live.elapsed()));
         let wide = u16::try_from(state.width()).unwrap_or(u16::MAX).min(area.width / 2);
         let [left, right] = split_columns(area, area.width - wide);
         let task = view.live.run.request.as_ref().map(|request| request.task.clone()).unwrap_or_default();

@@ -18,7 +18,7 @@ use archeflow_host::store::follow::Follower;
 use archeflow_host::store::journal::Journal;
 use archeflow_host::store::{files, names};
 use archeflow_host::tail::Tail;
-use archeflow_host::{clock, log};
+use archeflow_host::{clock, history, log};
 
 use super::View;
 use super::act::{OpenedStart, Wish, act};
@@ -123,6 +123,9 @@ impl Stage {
             }
             let busy = self.take_lines()?;
             let read_up = self.view.live.catching_up && !busy;
+            if read_up {
+                self.look_back();
+            }
             self.view.live.catching_up &= busy;
             match self.take_news() {
                 Heard::End => return Ok(Left::Ended),
@@ -148,6 +151,14 @@ impl Stage {
                     return Ok(left);
                 }
             }
+        }
+    }
+
+    /// What earlier runs of this repository took.
+    fn look_back(&mut self) {
+        let live = &mut self.view.live;
+        if let Some(request) = live.run.request.as_ref().filter(|_| live.run.outcome.is_none()) {
+            live.usual = history::usual_time(&self.shelf.events, request, &live.run_id);
         }
     }
 

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use archeflow_core::event::{Entry, Event, QuestionAsked, QuestionKind};
 use archeflow_core::model::{Outcome, Phase, Reason, RunStatus};
 use archeflow_core::projections::live::Driven;
+use archeflow_core::projections::usual_time::{PastRun, UsualTime};
 use archeflow_core::text::{cells, is_unsafe};
 use ratatui_core::backend::TestBackend;
 use ratatui_core::buffer::Buffer;
@@ -412,6 +413,46 @@ fn u_16_the_view_stays_at_the_end_until_it_was_read() {
     view.stay();
     press(&mut view, &typed("a"));
     assert!(rows(&drawn(&mut view, (80, 24))).join("\n").contains("archeflow answer 2026-11-15-the-run"));
+}
+
+#[test]
+fn u_16_the_time_is_counted_against_what_is_usual() {
+    let mut view = demo(21);
+    let header = |view: &mut View| rows(&drawn(view, (120, 30)))[0].clone();
+    assert!(!header(&mut view).contains("usual"));
+    view.live.usual = Some(UsualTime { low_ms: 360_000, high_ms: 540_000, runs: 5 });
+    assert!(header(&mut view).ends_with("running · 0:12 of usually 6 to 9 min"), "{}", header(&mut view));
+    view.live.now += 600_000;
+    assert!(header(&mut view).ends_with("longer than usual (6 to 9 min)"), "{}", header(&mut view));
+    let mut ended = demo(usize::MAX);
+    ended.live.usual = view.live.usual;
+    assert!(!header(&mut ended).contains("usual"), "what has ended needs no forecast");
+}
+
+/// Neither a night between two sessions nor a question that waits is time a run takes.
+#[test]
+fn u_16_only_work_counts_as_time() {
+    const DAY: u64 = 86_400_000;
+    let log = entries(&values(DEMO));
+    let usual = PastRun::of(&log).unwrap();
+    assert!(usual.worked_ms <= log.last().unwrap().at - log[0].at);
+    assert!(usual.is_like(&usual.request) && PastRun::of(&log[..20]).is_none());
+    for at in 8..40 {
+        let mut later = log.clone();
+        later[at..].iter_mut().for_each(|entry| entry.at += DAY);
+        let session = Entry { at: later[at].at, seq: 1_000, ..log[1].clone() };
+        later.insert(at, session);
+        let worked = PastRun::of(&later).unwrap().worked_ms;
+        assert!(worked <= usual.worked_ms + 1_000, "{at}: {worked}");
+    }
+    let mut asks = demo(21);
+    asks.live.usual = Some(UsualTime { low_ms: 1_000, high_ms: 60_000, runs: 3 });
+    let out: Vec<u64> = asks.live.run.open_agents().map(|(seq, _)| seq).collect();
+    let done = log.iter().filter(|entry| entry.event.answers().is_some_and(|order| out.contains(&order)));
+    done.for_each(|entry| asks.live.take(entry));
+    asked(&mut asks, QuestionKind::Merge);
+    asks.live.now += DAY;
+    assert!(asks.live.against_usual().unwrap().starts_with("of usually"));
 }
 
 /// R14: whatever the journal holds and agents print, cells hold plain characters without effect.
