@@ -3,7 +3,7 @@
 //! one below the other.
 
 use archeflow_core::model::{Phase, Verdict};
-use archeflow_core::projections::story::{CycleEnd, CycleStory, Ended, Step, Story};
+use archeflow_core::projections::story::{CycleEnd, CycleStory, Deed, Ended, Step, Story};
 use archeflow_core::projections::view::{self, Tone, capital};
 use archeflow_core::text::short_line;
 use maud::{Markup, html};
@@ -91,24 +91,35 @@ fn one_box(one: &PhaseBox, phase: Phase) -> Markup {
 }
 
 fn boxes(cycle: &CycleStory, phase: Phase) -> Vec<PhaseBox> {
-    let mut boxes: Vec<PhaseBox> =
-        cycle.steps.iter().filter(|step| step.phase == phase).map(of_step).collect();
-    if phase == Phase::Act {
-        boxes.extend(cycle.end.iter().map(of_end));
-        boxes.extend(cycle.deeds.iter().map(|deed| PhaseBox {
-            name: words::deed(&deed.line.doing),
-            says: deed.line.outcome.clone(),
-            title: format!("#{} {} {}", deed.seq, deed.line.doing, deed.line.outcome),
-            tone: deed.line.tone,
-            mark: match deed.line.tone {
-                Tone::Good | Tone::Plain => Mark::Yes,
-                Tone::Caution => Mark::No,
-                Tone::Bad => Mark::Stop,
-            },
-            attempts: Vec::new(),
-        }));
+    let steps = cycle.steps.iter().filter(|step| step.phase == phase).map(of_step);
+    let end = cycle.end.iter().filter(|_| phase == Phase::Act).map(of_end);
+    let deeds = cycle.deeds.iter().filter(|deed| phase_of(deed) == phase).map(of_deed);
+    // In Act the program acts after the end of the cycle; elsewhere before its agents.
+    if phase == Phase::Act { steps.chain(end).chain(deeds).collect() } else { deeds.chain(steps).collect() }
+}
+
+/// Where the program did it. What is tried on the base commit comes before all planning.
+fn phase_of(deed: &Deed) -> Phase {
+    match deed.line.tag.as_str() {
+        "[Base]" => Phase::Plan,
+        "[Check]" => Phase::Check,
+        _ => Phase::Act,
     }
-    boxes
+}
+
+fn of_deed(deed: &Deed) -> PhaseBox {
+    PhaseBox {
+        name: words::deed(&deed.line.doing),
+        says: deed.line.outcome.clone(),
+        title: format!("#{} {} {}", deed.seq, deed.line.doing, deed.line.outcome),
+        tone: deed.line.tone,
+        mark: match deed.line.tone {
+            Tone::Good | Tone::Plain => Mark::Yes,
+            Tone::Caution => Mark::No,
+            Tone::Bad => Mark::Stop,
+        },
+        attempts: Vec::new(),
+    }
 }
 
 fn of_step(step: &Step) -> PhaseBox {

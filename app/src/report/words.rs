@@ -192,6 +192,9 @@ pub(super) fn goes_back(end: &CycleEnd) -> String {
 pub(super) fn deed(doing: &str) -> String {
     let doing = doing.trim_end_matches('.');
     let known = [
+        ("Testing before", "Before any change"),
+        ("Setting up", "Before any change"),
+        ("Building the revert", "Build the revert"),
         ("Building", "Build the merge"),
         ("Testing", "Tests"),
         ("Landing", "Landing"),

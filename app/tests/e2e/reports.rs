@@ -105,6 +105,10 @@ fn u_16_run_show_status_and_report_agree() {
         assert!(list.contains(log), "{log}: {list}");
     }
 
+    let page = test.run(&["report", &id, "--html"]).stdout;
+    let plan = page.split("<h4 class=\"plan\">").nth(1).unwrap().split("<h4").next().unwrap();
+    assert!(plan.contains("Before any change"), "{plan}");
+
     // All runs, not only the newest.
     let arguments = test.arguments("Add another line", &["--auto-merge", "--unattended"]);
     assert_eq!(test.run(&as_strs(&arguments)).code, 0);
@@ -127,6 +131,8 @@ fn u_17_a_review_with_an_open_critical_is_not_green() {
         assert!(page.contains(&format!("class=\"pill {tone}\">reviewed")), "{reviewed}\n{page}");
         let boxes = page.split("The cycles").nth(1).unwrap().split("The findings").next().unwrap();
         assert_eq!(boxes.contains("disc bad"), tone == "bad", "{boxes}");
+        let reviewed = boxes.split("<h4 class=\"act\">").nth(1).unwrap();
+        assert!(reviewed.contains("Reviewed") && !reviewed.contains("Working tree"), "{boxes}");
     }
 }
 

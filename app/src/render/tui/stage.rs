@@ -90,6 +90,7 @@ pub(crate) struct Stage {
     signal: Arc<AtomicI32>,
     glanced: Option<Instant>,
     asked_who: Option<Instant>,
+    looked_back: bool,
 }
 
 impl Stage {
@@ -102,7 +103,17 @@ impl Stage {
         let follower = Follower::open(&shelf.events, &view.live.run_id)?;
         view.live.catching_up = true;
         let glance = Tail::new(&shelf.artifacts);
-        Ok(Stage { view, follower, shelf, glance, driver, signal, glanced: None, asked_who: None })
+        Ok(Stage {
+            view,
+            follower,
+            shelf,
+            glance,
+            driver,
+            signal,
+            glanced: None,
+            asked_who: None,
+            looked_back: false,
+        })
     }
 
     pub(crate) fn play(mut self, mut screen: Screen) -> Left {
@@ -123,8 +134,8 @@ impl Stage {
             }
             let busy = self.take_lines()?;
             let read_up = self.view.live.catching_up && !busy;
-            if read_up {
-                self.look_back();
+            if !busy {
+                changed |= self.look_back();
             }
             self.view.live.catching_up &= busy;
             match self.take_news() {
@@ -154,12 +165,13 @@ impl Stage {
         }
     }
 
-    /// What earlier runs of this repository took.
-    fn look_back(&mut self) {
+    /// What earlier runs of this repository took; once, as soon as the journal says what was asked for.
+    fn look_back(&mut self) -> bool {
         let live = &mut self.view.live;
-        if let Some(request) = live.run.request.as_ref().filter(|_| live.run.outcome.is_none()) {
-            live.usual = history::usual_time(&self.shelf.events, request, &live.run_id);
-        }
+        let Some(request) = live.run.request.as_ref().filter(|_| !self.looked_back) else { return false };
+        self.looked_back = true;
+        live.usual = history::usual_time(&self.shelf.events, request, &live.run_id);
+        live.usual.is_some()
     }
 
     fn is_over(&self) -> Option<Left> {
