@@ -76,6 +76,8 @@ pub(crate) enum Command {
     Status(StatusArgs),
     /// List the runs of this repository, or of all repositories
     List(ListArgs),
+    /// Remove what nothing needs any more: working copies, caches, old runs
+    Gc(GcArgs),
     /// Take repositories off the list that `status` and `list --all` look at
     Forget(ForgetArgs),
     /// Show a run from beginning to end
@@ -632,6 +634,7 @@ impl Command {
             Command::Pause(args) | Command::Stop(args) => args.place.json,
             Command::Status(args) => args.place.json,
             Command::Forget(args) => args.json,
+            Command::Gc(args) => args.place.json,
             Command::List(args) => args.place.json,
             Command::Doctor(args) => args.place.json,
             Command::Show(args) => args.place.json,

@@ -67,10 +67,18 @@ fn m_a2_killed_inside_every_effect() {
     assert_eq!(killed, points.len());
 }
 
-/// Every place in the program's table is passed by the golden run, or by one that is resumed or taken back.
+/// Every place in the program's table is passed by the golden run, or by one that is resumed, taken back or removed.
 #[test]
 fn every_place_is_known() {
-    let elsewhere = ["swept", "caught_up", "recover.settled", "recover.done", "revert.built"];
+    let elsewhere = [
+        "swept",
+        "caught_up",
+        "recover.settled",
+        "recover.done",
+        "revert.built",
+        "cleaning.part_removed",
+        "cleaning.unlisted",
+    ];
     for (place, _) in archeflow_host::failpoint::PLACES {
         // Those of a loop are passed in `agent_loop.rs`.
         let of_loop = place.starts_with("loop.") || place.starts_with("battery.");

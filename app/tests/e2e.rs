@@ -38,6 +38,8 @@ mod briefs;
 mod budget;
 #[path = "e2e/ci.rs"]
 mod ci;
+#[path = "e2e/cleaning.rs"]
+mod cleaning;
 #[path = "e2e/client_files.rs"]
 mod client_files;
 #[path = "e2e/clients.rs"]

@@ -24,10 +24,12 @@ use archeflow_core::rules::attention::{ContextSources, allowed, look};
 use archeflow_core::rules::convergence::{self, ConvergenceCounts};
 use archeflow_core::rules::gates::{self, Clearance, TestFirst};
 use archeflow_core::rules::identity::FindingClaim;
+use archeflow_core::rules::keeping::{self, KeepDecision, RunFate};
 use archeflow_core::rules::proposals::{self, ProjectFiles, ProposedCommand};
 use archeflow_core::rules::run_names::{self, Meaning, NamedRun, RunState, RunUse};
 use archeflow_core::rules::selection::{Wishes, select};
 use archeflow_core::rules::{alternatives, evidence, pollution, raised, routing, signs, tiers, trial};
+use archeflow_core::settings::KeepSettings;
 
 use common::page::{Page, Row, folder};
 use common::world::{self, Played, World};
@@ -1167,6 +1169,73 @@ fn u_12_names_of_runs() {
                 Meaning::None(_) => "none".to_owned(),
             },
         );
+    });
+    page.close();
+}
+
+#[test]
+fn u_14_what_is_kept_on_disk() {
+    let bounds = KeepSettings { cache_megabytes: 1_000, ..KeepSettings::default() };
+    let mut page = Page::open("keeping");
+    let fate = |row: &Row| row.word("run", |word| RunFate::ALL.into_iter().find(|fate| fate.name() == word));
+    let days = |row: &Row, column: &str| u64::from(row.number(column));
+    let count = |row: &Row| days(row, "newer");
+    let is = |row: &Row, decided: KeepDecision| {
+        let (result, why) = match decided {
+            KeepDecision::Keep(why) => ("keep", why),
+            KeepDecision::Remove(why) => ("remove", why),
+        };
+        row.expect("result", result);
+        row.expect("why", why);
+    };
+    page.check("Working copies", |row| {
+        let facts = keeping::CopyFacts {
+            held: row.yes("held"),
+            pending: row.yes("pending"),
+            run: fate(row),
+            idle_days: days(row, "idle"),
+            asked: row.yes("asked"),
+        };
+        is(row, keeping::copy(facts, &bounds));
+    });
+    page.check("Runs", |row| {
+        let facts = keeping::RunFacts {
+            run: fate(row),
+            age_days: days(row, "age"),
+            newer: count(row),
+            others_driven: row.yes("others driven"),
+        };
+        is(row, keeping::run(facts, &bounds));
+    });
+    page.check("Installed dependencies", |row| {
+        let facts = keeping::SetupFacts {
+            held: row.yes("held"),
+            complete: row.yes("complete"),
+            idle_days: days(row, "idle"),
+            megabytes: days(row, "MB"),
+            newer_megabytes: days(row, "MB newer"),
+        };
+        is(row, keeping::setup(facts, &bounds));
+    });
+    page.check("Changes under review", |row| {
+        let facts = keeping::ReviewStoreFacts {
+            complete: row.yes("complete"),
+            run: fate(row),
+            age_days: days(row, "age"),
+            newer: count(row),
+        };
+        is(row, keeping::review_store(facts));
+    });
+    page.check("Homes of clients", |row| is(row, keeping::home(fate(row))));
+    page.check("Temporary folders", |row| is(row, keeping::temporary(row.yes("maker is alive"))));
+    page.check("Trees that passed their tests", |row| is(row, keeping::passed(days(row, "minutes"))));
+    page.check("Refs without a run", |row| {
+        let facts = keeping::LooseRefFacts {
+            age_days: days(row, "age"),
+            run_is_older: row.yes("run is older"),
+            others_driven: row.yes("others driven"),
+        };
+        is(row, keeping::loose_ref(facts, &bounds));
     });
     page.close();
 }

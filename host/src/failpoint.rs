@@ -9,7 +9,7 @@
 //! its time for ever, unless it is killed. Only in builds with debug assertions; a release has no such door.
 
 /// Every place, with what has and what has not happened there.
-pub const PLACES: [(&str, &str); 23] = [
+pub const PLACES: [(&str, &str); 26] = [
     ("recorded", "a batch of lines is on disk; nothing that follows from it is"),
     ("projected", "the files that follow from a batch are written; observers have not heard of it"),
     ("observed", "index and progress are written; the batch's orders are not performed"),
@@ -33,6 +33,12 @@ pub const PLACES: [(&str, &str); 23] = [
     ("loop.kept", "a snapshot of the cycle file is in the archive; nothing else says so"),
     ("battery.ran", "the Judge's checks were run; their result is not recorded"),
     ("revert.built", "the commit that takes a landing back is built and kept"),
+    ("cleaning.renamed", "cleaning up: a folder has its temporary name; nothing in it is removed"),
+    (
+        "cleaning.part_removed",
+        "cleaning up: the artifacts of a run are removed; its refs and its journal are not",
+    ),
+    ("cleaning.unlisted", "cleaning up: a run is off the list; its journal is still there"),
 ];
 
 /// Says that a place is passed.

@@ -23,6 +23,8 @@ pub mod executors;
 
 pub mod co_landing;
 
+pub mod cleaning;
+
 pub mod tail;
 
 pub mod world;

@@ -7,6 +7,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use archeflow_core::event::SessionStart;
 use archeflow_core::model::{Persona, Policy, Seq};
+use archeflow_core::settings::KeepSettings;
 
 use crate::backends::cli::ALL;
 use crate::backends::cli::Client;
@@ -46,6 +47,8 @@ pub struct World {
     dependencies: Mutex<Option<Dependencies>>,
     /// What commands are held to.
     pub sandbox: WorldSandbox,
+    /// How long files are kept that nothing needs any more.
+    pub keep: KeepSettings,
     /// Stops agents only: the rest of the run continues without them.
     pub agents_watch: Watch,
     /// Stops one agent, by the line of its start.
@@ -161,6 +164,7 @@ impl World {
         (env, own): (Variables, Variables),
         personas: BTreeMap<String, Persona>,
         sandbox: WorldSandbox,
+        keep: KeepSettings,
     ) -> World {
         let pool = Pool::new(&state, &repo);
         let (readers, diffs, versions) = (Mutex::default(), Mutex::default(), Mutex::default());
@@ -179,6 +183,7 @@ impl World {
             setup: OnceLock::new(),
             dependencies: Mutex::default(),
             sandbox,
+            keep,
             agents_watch: Watch::new(),
             attempts: Mutex::default(),
             readers,
@@ -293,6 +298,12 @@ impl World {
             readers.push(Reader { slot, commit: commit.clone(), print });
         }
         untouched
+    }
+
+    /// Gives back what the run has reserved for its agents; nothing is started any more.
+    pub(crate) fn release(&self) {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.use_dependencies(None);
     }
 
     /// The sandbox of one command: its private folders are made below `scratch`. `None` when there is to be none.

@@ -32,6 +32,18 @@ pub(crate) struct ForgetArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct GcArgs {
+    /// Show what would be removed and remove nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Clean up after the runs of all repositories
+    #[arg(long)]
+    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) place: CommonArgs,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ListArgs {
     /// List the runs of all repositories; the default outside of a repository
     #[arg(long)]

@@ -43,7 +43,7 @@ pub(crate) fn list(args: &ListArgs) -> Result<CommandOutput, Failure> {
 /// The current repository and the others with runs.
 pub(super) struct Around {
     pub(super) here: Option<Project>,
-    elsewhere: Vec<PathBuf>,
+    pub(super) elsewhere: Vec<PathBuf>,
     /// Noted once, and not there any more.
     pub(super) missing: Vec<PathBuf>,
     /// The user's state folder, where there is one.

@@ -10,6 +10,7 @@ mod doctor;
 mod explain;
 mod explain_reading;
 mod forget;
+mod gc;
 mod init;
 mod known;
 mod list;
@@ -67,6 +68,7 @@ pub(crate) fn run(cli: Cli) -> Result<CommandOutput, Failure> {
         Command::Discard(args) => discard::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Forget(args) => forget::run(&args),
+        Command::Gc(args) => gc::run(&args),
         Command::List(args) => list::list(&args),
         Command::Show(args) => show::run(&args),
         Command::Watch(args) => watch::run(&args),

@@ -9,6 +9,7 @@ use std::time::Instant;
 use archeflow_core::event::{Report, RunResumed};
 use archeflow_core::model::{Outcome, RunStatus};
 use archeflow_core::run::Run;
+use archeflow_host::cleaning;
 use archeflow_host::control::{self, Server};
 use archeflow_host::drive::{DriveEnd, Driver, RunObserver};
 use archeflow_host::executors::Message;
@@ -25,6 +26,7 @@ use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::line::Lines;
 use crate::render::summary;
+use crate::render::text::safe_line;
 use crate::render::tui::observer::Live;
 
 /// A session is attended if input and output are terminals and no flag says otherwise.
@@ -121,6 +123,10 @@ pub(crate) fn go(
     let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     drop(control);
     proc::finish_all();
+    let left = match &ended {
+        Ok(DriveEnd::Outcome(_)) => cleaning::after_run(driver),
+        Ok(DriveEnd::Signal(_)) | Err(_) => Vec::new(),
+    };
     if let (Face::Live(live), Ok(DriveEnd::Outcome(_)), true) = (&mut face, &ended, attended(session)) {
         // What the end proposes to type may be typed elsewhere meanwhile.
         driver.let_go();
@@ -128,6 +134,10 @@ pub(crate) fn go(
     }
     // The terminal is restored before anything else is printed.
     drop(face);
+    for (path, why) in left {
+        let path = safe_line(&path.display().to_string());
+        tell!("warning: {path} could not be removed: {}; try again: archeflow gc", safe_line(&why));
+    }
     ended.map(|ended| Driven { ended, took_ms }).map_err(|error| {
         let root = driver.world.places.root();
         let mut failure = Failure::from(error);

@@ -15,6 +15,7 @@ pub mod exit;
 pub mod filekind;
 pub mod gates;
 pub mod identity;
+pub mod keeping;
 pub mod ledger;
 pub mod lens;
 pub mod memory;

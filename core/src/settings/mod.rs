@@ -23,8 +23,8 @@ use crate::sprint::policy::SprintPolicy;
 
 pub use field::{SettingField, SettingWord};
 pub use program::{
-    AgentAccess, FilterChoice, GitAccess, KeyHolder, ModelAccess, ProgramSettings, SandboxAccess,
-    SandboxReach, StrategyChoice,
+    AgentAccess, FilterChoice, GitAccess, KeepSettings, KeyHolder, ModelAccess, ProgramSettings,
+    SandboxAccess, SandboxReach, StrategyChoice,
 };
 pub(crate) use table::{place, settings};
 pub use value::{SettingValue, share_of, whole_number};
@@ -253,6 +253,7 @@ static GROUPS: &[&[SettingRow]] = &[
     GitAccess::ROWS,
     Git::ROWS,
     SandboxAccess::ROWS,
+    KeepSettings::ROWS,
     Limits::ROWS,
     Reviewing::ROWS,
     Splitting::ROWS,

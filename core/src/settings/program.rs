@@ -23,6 +23,7 @@ settings! {
         models: ModelAccess = ModelAccess::default();
         git: GitAccess = GitAccess::default();
         sandbox: SandboxAccess = SandboxAccess::default();
+        keep: KeepSettings = KeepSettings::default();
     }
 }
 
@@ -146,5 +147,23 @@ settings! {
             "Largest file that a sandboxed command may write, in MB.";
         disk_mb: u64 = 32_768, "disk", Whole(16, 16_777_216), GuardedAbove,
             "Most disk space of a sandboxed command's folders, in MB.";
+    }
+}
+
+settings! {
+    /// How long files are kept that nothing needs any more (U-14).
+    pub struct KeepSettings at "keep." in (program.keep) {
+        automatic: bool = true, "automatic", Switch, Own,
+            "Remove what is beyond these bounds when a run ends; `archeflow gc` does it in any case.";
+        days: u64 = 90, "days", Whole(0, 36_500), Own,
+            "Days that the journal, the artifacts and the refs of a merged, discarded or reviewed run are kept.";
+        runs: u64 = 50, "runs", Whole(1, 1_000_000), Own,
+            "Newest runs of a repository that are kept, however old they are.";
+        copy_days: u64 = 7, "copy_days", Whole(0, 36_500), Own,
+            "Days that working copies of a run that waits for you are kept; those of merged and discarded runs are removed at once.";
+        cache_days: u64 = 30, "cache_days", Whole(0, 36_500), Own,
+            "Days that installed dependencies (`setup_command`) are kept after their last use.";
+        cache_megabytes: u64 = 10_240, "cache_mb", Whole(0, 16_777_216), Own,
+            "Most disk space of installed dependencies, of all repositories together, in MB.";
     }
 }

@@ -309,7 +309,12 @@ pub(crate) fn remove_homes(world: &World, outcome: &Outcome) {
 
 /// The homes of a run's clients.
 fn homes(world: &World) -> PathBuf {
-    world.state.join("homes").join(&world.run_id)
+    homes_of_all(&world.state).join(&world.run_id)
+}
+
+/// The homes of all runs, a folder each.
+pub(crate) fn homes_of_all(state: &Path) -> PathBuf {
+    state.join("homes")
 }
 
 /// Lends the login and writes the settings of its own.

@@ -16,7 +16,7 @@ mod held_key;
 mod landing;
 mod looking;
 mod meter;
-mod preflight;
+pub(crate) mod preflight;
 mod reverting;
 pub mod setup;
 mod spelling;

@@ -3,10 +3,11 @@
 use std::fs;
 use std::io;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use archeflow_core::event::{BaseTests, PreflightDone, PreflightStart, SetupRun, Tested};
 use archeflow_core::model::Seq;
+use archeflow_core::rules::keeping::PASSED_MINUTES;
 
 use super::{checks, setup};
 use crate::git::ObjectId;
@@ -15,8 +16,9 @@ use crate::platform::files as os;
 use crate::world::World;
 
 /// A tree that passed its tests is not tested again before its next run for so long. Tools may change.
-const FRESH: Duration = Duration::from_secs(60 * 60);
-const FOLDER: &str = "passed";
+const FRESH: Duration = Duration::from_secs(PASSED_MINUTES * 60);
+/// Below the program's state.
+pub(crate) const FOLDER: &str = "passed";
 
 pub(super) fn perform(world: &World, seq: Seq, start: &PreflightStart) -> PreflightDone {
     let broken = |why: String| PreflightDone {
@@ -114,14 +116,6 @@ impl PassedTests {
 
     fn try_note(&self) -> io::Result<()> {
         os::private_directory().recursive(true).create(&self.folder)?;
-        fs::write(&self.path, b"")?;
-        for entry in fs::read_dir(&self.folder)?.flatten() {
-            let old = entry.metadata().and_then(|meta| meta.modified());
-            let old = old.is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|age| age > FRESH));
-            if old {
-                let _ = fs::remove_file(entry.path());
-            }
-        }
-        Ok(())
+        fs::write(&self.path, b"")
     }
 }

@@ -5,13 +5,14 @@
 //! and a package installed from the copy itself is then the one under test, not the one that was set up. That needs
 //! mounts, so without bubblewrap the command runs anew in each copy.
 //!
-//! Deliberately absent: when a setup is too old to keep (`archeflow gc`).
+//! Whoever uses a setup holds a lock on it. Deliberately absent: when one is too old to keep ([`crate::cleaning`]).
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use archeflow_core::event::{SetupRun, Tested};
@@ -23,11 +24,12 @@ use serde::{Deserialize, Serialize};
 use super::checks::{self, ShellJob};
 use super::confined::{OpenedProxy, open_proxy};
 use crate::backends::needs::AgentNeeds;
+use crate::cleaning::disk;
 use crate::git::ObjectId;
 use crate::platform::files as os;
 use crate::sandbox::{PolicyMount, SandboxChoice, SandboxFacts, SandboxLevel, SandboxNetwork, SandboxPolicy};
 use crate::store::files;
-use crate::store::lock::Lock;
+use crate::store::lock::{self, Lock};
 use crate::world::{World, WorldSandbox};
 
 /// Below the program's state.
@@ -37,6 +39,8 @@ const DONE: &str = "done.json";
 const TREE: &str = "tree";
 const ADDED: &str = "added";
 const TOOLS: &str = "tools";
+/// Locked, shared, by those who use the setup.
+const USED: &str = "used";
 
 /// The command that installs dependencies, as the run's first line has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,15 +55,21 @@ pub(crate) struct SetupEnd {
 }
 
 /// What a setup left.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Dependencies {
     #[serde(skip)]
     folder: PathBuf,
+    /// Held as long as they are used: then nobody removes them.
+    #[serde(skip)]
+    _use: Option<Arc<fs::File>>,
     command: String,
     /// Folders in the copy, from its root.
     added: Vec<PathBuf>,
     /// Package caches of tools that have theirs outside of the copy.
     tools: Vec<String>,
+    /// The size of all of it on disk; records from before have none.
+    #[serde(default)]
+    bytes: Option<u64>,
 }
 
 /// Tools whose packages lie outside of the checkout: the variable that moves them.
@@ -177,11 +187,10 @@ fn try_prepare(
     let all = world.state.join(FOLDER);
     let folder = all.join(&key);
     os::private_directory().recursive(true).create(&all)?;
-    let locks = world.state.join("locks");
-    os::private_directory().recursive(true).create(&locks)?;
+    let locks = locks(&world.state)?;
     // Whoever holds it is at the same setup, which takes no longer than its limit in each of two attempts.
     let wait = Duration::from_millis(setup.limit_ms.saturating_mul(2));
-    let _lock = Lock::take(&locks, &format!("setup-{key}"), wait).map_err(io::Error::other)?;
+    let _lock = Lock::take(&locks, &lock_name(&key), wait).map_err(io::Error::other)?;
     if let Some(found) = Dependencies::open(&folder) {
         let (duration_ms, artifact, lines) = (0, String::new(), Vec::new());
         let run = SetupRun { result: Tested::Passed, reused: true, duration_ms, artifact, lines };
@@ -211,7 +220,10 @@ fn try_prepare(
         fs::read_dir(folder.join(TOOLS).join(name)).is_ok_and(|mut found| found.next().is_some())
     };
     let tools = TOOL_CACHES.iter().filter(used).map(|name| (*name).to_owned()).collect();
-    let found = Dependencies { folder: folder.clone(), command: setup.command.clone(), added, tools };
+    let command = setup.command.clone();
+    let _use = Some(Arc::new(hold_use(&folder)?));
+    let bytes = Some(disk::usage(&folder));
+    let found = Dependencies { folder: folder.clone(), _use, command, added, tools, bytes };
     let text = serde_json::to_vec(&found).map_err(io::Error::other)?;
     files::write_atomic(&folder.join(DONE), &text).map_err(io::Error::other)?;
     Ok((run, Some(found)))
@@ -383,6 +395,7 @@ fn added(tree: &Path, tracked: &BTreeSet<Vec<u8>>, built: bool) -> io::Result<Ve
 }
 
 impl Dependencies {
+    /// The caller holds the lock of this setup.
     fn open(folder: &Path) -> Option<Dependencies> {
         let path = folder.join(DONE);
         let text = files::read_capped(&path, 1 << 20).ok()?;
@@ -392,7 +405,8 @@ impl Dependencies {
             .append(true)
             .open(&path)
             .and_then(|file| file.set_modified(std::time::SystemTime::now()));
-        Some(Dependencies { folder: folder.to_path_buf(), ..found })
+        let _use = Some(Arc::new(hold_use(folder).ok()?));
+        Some(Dependencies { folder: folder.to_path_buf(), _use, ..found })
     }
 
     /// Makes the folders in a copy where they are shown. Git does not see empty folders.
@@ -420,4 +434,70 @@ impl Dependencies {
             policy.readable.push(tools);
         }
     }
+}
+
+fn locks(state: &Path) -> io::Result<PathBuf> {
+    let locks = state.join("locks");
+    os::private_directory().recursive(true).create(&locks)?;
+    Ok(locks)
+}
+
+fn lock_name(key: &str) -> String {
+    format!("setup-{key}")
+}
+
+/// Says that the setup is used, until the file is closed.
+fn hold_use(folder: &Path) -> io::Result<fs::File> {
+    let file = open_use(folder)?;
+    file.lock_shared()?;
+    Ok(file)
+}
+
+fn open_use(folder: &Path) -> io::Result<fs::File> {
+    let mut options = fs::File::options();
+    options.create(true).append(true);
+    os::without_links(os::with_mode(&mut options, 0o600)).open(folder.join(USED))
+}
+
+/// A setup that nobody makes or uses, reserved until this is dropped.
+pub(crate) struct IdleSetup {
+    _lock: Lock,
+    _use: fs::File,
+}
+
+/// `None` when a process makes or uses it.
+pub(crate) fn reserve(state: &Path, folder: &Path) -> io::Result<Option<IdleSetup>> {
+    let key = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let lock = match Lock::take(&locks(state)?, &lock_name(key), Duration::ZERO) {
+        Err(lock::Error::Held { .. }) => return Ok(None),
+        lock => lock.map_err(io::Error::other)?,
+    };
+    let used = match open_use(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        used => used?,
+    };
+    match used.try_lock() {
+        Ok(()) => Ok(Some(IdleSetup { _lock: lock, _use: used })),
+        Err(fs::TryLockError::WouldBlock) => Ok(None),
+        Err(fs::TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Whether the command that made it had ended well.
+pub(crate) fn is_complete(folder: &Path) -> bool {
+    recorded(folder).is_some()
+}
+
+/// When it was last used, in milliseconds since 1970.
+pub(crate) fn last_use(folder: &Path) -> u64 {
+    disk::changed_at(&folder.join(DONE))
+}
+
+/// Its size on disk: as recorded, or measured.
+pub(crate) fn size(folder: &Path) -> u64 {
+    recorded(folder).and_then(|found| found.bytes).unwrap_or_else(|| disk::usage(folder))
+}
+
+fn recorded(folder: &Path) -> Option<Dependencies> {
+    serde_json::from_slice(&files::read_capped(&folder.join(DONE), 1 << 20).ok()?).ok()
 }

@@ -86,7 +86,7 @@ pub(super) fn exists(file: &Path) -> bool {
 }
 
 /// Removes a file, a link, or a directory with everything in it; links are removed, never followed.
-pub(super) fn remove(target: &Path) -> io::Result<()> {
+pub(crate) fn remove(target: &Path) -> io::Result<()> {
     let meta = match fs::symlink_metadata(target) {
         Ok(meta) => meta,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -12,13 +12,15 @@
 //!   working tree, the index or a patch: the user's own store gets none of it.
 //!
 //! [`runner`] is the only module that starts git. Nothing here prints, asks or pushes. The one branch that can go away
-//! is a run's own, when its user discards it, and then its commits stay under a keep ref.
+//! is a run's own: when its user discards it, and then its commits stay under a keep ref; or with the run itself, long
+//! after it ended ([`kept`]).
 
 pub mod change;
 pub mod checkouts;
 pub mod content;
 mod files;
 pub mod filters;
+pub mod kept;
 pub mod land;
 mod oid;
 pub mod parts;
@@ -32,5 +34,6 @@ mod user_config;
 pub mod user_state;
 pub mod workspace;
 
+pub(crate) use files::remove as remove_beneath;
 pub use oid::ObjectId;
 pub use repo::{GitEnv, Identity, Repo, Target};

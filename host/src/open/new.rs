@@ -275,7 +275,9 @@ impl Project {
         let env = (allowed_env(self.env.variables.clone(), &extra), self.client_variables(settings));
         let tag = format!("{run_id}.{}", nonce());
         let me = self.env.me;
-        let world = World::new(self.repo, self.places, self.state, run_id, tag, me, env, personas, sandbox);
+        let keep = settings.keep();
+        let world =
+            World::new(self.repo, self.places, self.state, run_id, tag, me, env, personas, sandbox, keep);
         Ok(Driver::new(world, run, journal))
     }
 }

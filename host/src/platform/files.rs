@@ -72,6 +72,11 @@ pub fn names(meta: &Metadata) -> u64 {
     meta.nlink()
 }
 
+/// The space that the file itself takes on its disk.
+pub fn disk_space(meta: &Metadata) -> u64 {
+    meta.blocks().saturating_mul(512)
+}
+
 /// Device and number: two paths with the same are one file.
 pub fn identity(meta: &Metadata) -> (u64, u64) {
     (meta.dev(), meta.ino())

@@ -14,6 +14,7 @@ use archeflow_core::model::{
 };
 use archeflow_core::strategies;
 
+use crate::cleaning;
 use crate::executors::{self, WantedSigns};
 use crate::git::subject::{self, ReviewSubject, ReviewTarget};
 use crate::git::{Repo, parts, runner};
@@ -64,7 +65,7 @@ impl From<open::Error> for Error {
 
 /// Where what reviews of a repository are about is kept.
 fn stores(state: &Path, repo: &Repo) -> PathBuf {
-    state.join("reviews").join(repo.id())
+    cleaning::review_stores(state, repo.id())
 }
 
 /// The objects of a review's change.
@@ -72,14 +73,10 @@ fn store(state: &Path, repo: &Repo, run_id: &str) -> PathBuf {
     stores(state, repo).join(run_id)
 }
 
-/// Stores beyond these are removed, the oldest first, unless they are young.
-const KEPT: usize = 20;
-const YOUNG: std::time::Duration = std::time::Duration::from_secs(14 * 24 * 60 * 60);
-
 impl Project {
     /// A new review, claimed and ready for its first events. Nothing has been started, and nothing of the user's was touched.
     pub fn review(mut self, requested: &ReviewRequest) -> Result<OpenedRun, Error> {
-        let fresh = stores(&self.state, &self.repo).join(format!("new-{}", nonce()));
+        let fresh = stores(&self.state, &self.repo).join(format!("{}{}", subject::FRESH, nonce()));
         let taken = subject::take_folder(&self.repo, &fresh, &requested.ask, &|repo, base| {
             self.configured_folder(repo, base)
         })?;
@@ -169,7 +166,6 @@ impl Project {
             accepted: baseline.accepted,
             verify: requested.verify,
         };
-        subject::sweep(&stores(&self.state, &self.repo), KEPT, YOUNG, &|name| name == run_id);
         let mut project = self;
         project.repo = repo;
         Ok(project.opened(journal, prepared, request.into(), Some(opened.into()))?)

@@ -175,6 +175,12 @@ impl Journal {
         Holder::parse(&String::from_utf8_lossy(&text)).filter(Holder::is_alive)
     }
 
+    /// Removes the journal for good. A process that had opened it before notices that it has no name any more.
+    pub(crate) fn remove(self) -> Result<(), Error> {
+        self.dir.remove(format!("{}.jsonl", self.run_id))?;
+        Ok(self.dir.sync()?)
+    }
+
     pub fn run_id(&self) -> &str {
         &self.run_id
     }

@@ -101,6 +101,61 @@ impl OwnRun<'_> {
     }
 }
 
+impl OwnRun<'_> {
+    /// Removes the note: the run is gone.
+    pub(crate) fn forget(self) -> Result<(), Error> {
+        match Dir::open(&self.state.join(FOLDER)).and_then(|folder| folder.remove(self.name())) {
+            Err(error) if error.io_kind() != Some(io::ErrorKind::NotFound) => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+}
+
+/// A run that was noted, with the file that does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RecordedRun {
+    pub(crate) file: PathBuf,
+    pub(crate) root: PathBuf,
+    pub(crate) run_id: String,
+}
+
+/// Every run that was started or taken over here. What can't be read as a record is left out.
+pub(crate) fn all(state: &Path) -> Vec<RecordedRun> {
+    let files = std::fs::read_dir(state.join(FOLDER)).into_iter().flatten().flatten();
+    let read = |file: PathBuf| {
+        let record: OwnRunRecord = serde_json::from_slice(&files::read_capped(&file, LARGEST).ok()?).ok()?;
+        let root = os::path(unescaped(&record.root)?);
+        // A record under another name is nobody's.
+        let own = OwnRun { state, root: &root, run_id: &record.run_id };
+        let is_named = file.file_name().is_some_and(|name| name == own.name().as_str());
+        is_named.then(|| RecordedRun { file, root, run_id: record.run_id })
+    };
+    files.map(|entry| entry.path()).filter_map(read).collect()
+}
+
+/// The inverse of `escape_ascii`.
+fn unescaped(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match (byte, byte == b'\\') {
+            (byte, false) => byte,
+            (_, true) => match rest.next()? {
+                b'x' => {
+                    let digits = [rest.next()?, rest.next()?];
+                    u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
+                }
+                b't' => b'\t',
+                b'r' => b'\r',
+                b'n' => b'\n',
+                other @ (b'\\' | b'\'' | b'"') => other,
+                _ => return None,
+            },
+        });
+    }
+    Some(bytes)
+}
+
 /// The lessons of a repository, as this user's runs and commands left them. Lessons reach prompts, so those that came
 /// with a repository, or were changed by hand, wait for `archeflow trust` (S-09).
 #[derive(Debug, Clone)]
@@ -144,5 +199,29 @@ impl OwnLessons {
 
     fn name(&self) -> String {
         format!("{}.json", files::digest(os::bytes(&self.root)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+    use super::*;
+
+    #[test]
+    fn u_14_every_run_that_was_noted_is_found_again_whatever_its_folder_is_called() {
+        let state = tempfile::tempdir().unwrap();
+        let roots =
+            [PathBuf::from("/a/b"), os::path(b"/\xff \"b\n'\\".to_vec()), PathBuf::from("/gr\u{fc}n")];
+        for root in &roots {
+            OwnRun { state: state.path(), root, run_id: "r" }.remember(1, "digest").unwrap();
+        }
+        std::fs::write(state.path().join(FOLDER).join("garbage.json"), "{").unwrap();
+        let found: std::collections::BTreeSet<PathBuf> =
+            all(state.path()).into_iter().map(|record| record.root).collect();
+        assert_eq!(found, roots.iter().cloned().collect());
+        OwnRun { state: state.path(), root: &roots[0], run_id: "r" }.forget().unwrap();
+        OwnRun { state: state.path(), root: &roots[0], run_id: "r" }.forget().unwrap();
+        assert_eq!(all(state.path()).len(), 2);
     }
 }

@@ -142,10 +142,12 @@ const WRITES: [&str; 22] = [
 ];
 
 /// Who changes files, and which.
-const WRITERS: [(&str, &str); 42] = [
+const WRITERS: [(&str, &str); 44] = [
     ("host/src/control/mod.rs", "the folder of the control sockets, private to the user"),
     ("host/src/control/server.rs", "the control socket of a run, made and removed"),
     ("host/src/platform/files.rs", "the steps that the others take"),
+    ("host/src/cleaning/disk.rs", "removes what nothing needs any more"),
+    ("host/src/cleaning/runs.rs", "the control socket of a run that is removed"),
     ("host/src/failpoint.rs", "a trace for the crash tests, in debug builds only"),
     ("host/src/store/dir.rs", "the folder handle all state goes through"),
     ("host/src/store/files.rs", "small files in one step"),

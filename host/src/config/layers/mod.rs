@@ -17,7 +17,8 @@ use std::path::Path;
 use archeflow_core::model::{Domain, LoopPolicy, Policy, Price, Strategy, Tier, Workflow};
 use archeflow_core::rules::prices;
 use archeflow_core::settings::{
-    AllSettings, FilterChoice, KeyHolder, ProgramSettings, SandboxAccess, SandboxReach, SettingKind,
+    AllSettings, FilterChoice, KeepSettings, KeyHolder, ProgramSettings, SandboxAccess, SandboxReach,
+    SettingKind,
     SettingRow, SettingValue, StrategyChoice, rows,
 };
 use archeflow_core::sprint;
@@ -278,6 +279,11 @@ impl Settings {
     /// What commands in the sandbox may reach and use up.
     pub fn sandbox(&self) -> SandboxAccess {
         self.all().program.sandbox
+    }
+
+    /// How long files are kept that nothing needs any more.
+    pub fn keep(&self) -> KeepSettings {
+        self.all().program.keep
     }
 
     /// The same as the sandbox takes it.

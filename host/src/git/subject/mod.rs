@@ -17,7 +17,6 @@ mod tree;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use super::repo::{self, Repo, short_name};
 use super::{ObjectId, change, files, runner};
@@ -200,30 +199,17 @@ impl ResolvedSubject {
 
 /// Ends the name of a store that is not complete.
 const MAKING: &str = ".making";
+/// Begins the name of a store whose review has no run yet.
+pub(crate) const FRESH: &str = "new-";
 
 /// The repository as a review saw it; `None` when its store was removed.
 pub fn reopen(repo: &Repo, store: &Path) -> Option<Repo> {
     files::is_real_dir(&store.join("objects")).then(|| repo.lending(store).ok()).flatten()
 }
 
-/// Removes stores: all but the `keep` newest, as far as they are older than `older_than` and not in use.
-pub fn sweep(reviews: &Path, keep: usize, older_than: Duration, in_use: &dyn Fn(&str) -> bool) {
-    let now = SystemTime::now();
-    let stores = fs::read_dir(reviews).into_iter().flatten().flatten();
-    let mut stores: Vec<(Duration, String)> = stores
-        .filter_map(|store| {
-            let meta = store.metadata().ok().filter(fs::Metadata::is_dir)?;
-            let age = now.duration_since(meta.modified().ok()?).unwrap_or_default();
-            Some((age, store.file_name().into_string().ok()?))
-        })
-        .collect();
-    stores.sort();
-    for (_, name) in stores.into_iter().skip(keep).filter(|(age, _)| *age >= older_than) {
-        let run = name.strip_suffix(MAKING).unwrap_or(&name);
-        if !in_use(run) {
-            let _ = files::remove(&reviews.join(&name));
-        }
-    }
+/// Whether a name in the folder of the stores is that of one that no review has yet.
+pub(crate) fn is_unfinished(name: &str) -> bool {
+    name.ends_with(MAKING) || name.starts_with(FRESH)
 }
 
 /// The checked out branch, as written in keys and titles.

@@ -30,6 +30,7 @@ pub(super) use publish::{point, update};
 
 use super::repo::Repo;
 use super::{ObjectId, files, runner};
+use crate::platform::files as os;
 
 /// What a working copy is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,7 +130,7 @@ impl Pool {
         loop {
             let dir = self.dir.join(format!("{}-{n}", kind.name()));
             let io = |source| Error::Io { path: dir.clone(), source };
-            match crate::platform::files::private_directory().create(&dir) {
+            match os::private_directory().create(&dir) {
                 Ok(()) => {
                     if let Some(lock) = try_lock(&dir).map_err(io)? {
                         return Ok(Slot::new(kind, dir, &self.repo, lock));
@@ -153,14 +154,48 @@ impl Pool {
     }
 }
 
-/// Reserves a slot for as long as the file stays open; `None` when another process has it.
+/// Whether a name in the folder of a repository's working copies is that of a copy.
+pub(crate) fn is_copy(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let kinds = [WorkspaceKind::Maker, WorkspaceKind::Reader, WorkspaceKind::Scratch];
+    let number = |kind: WorkspaceKind| name.strip_prefix(kind.name())?.strip_prefix('-')?.parse::<u32>().ok();
+    kinds.into_iter().any(|kind| number(kind).is_some())
+}
+
+/// A working copy that nobody uses, reserved until this is dropped.
+pub(crate) struct IdleCopy {
+    /// The run that had it last; empty if none had.
+    pub(crate) owner: String,
+    /// It holds work that was never published.
+    pub(crate) pending: bool,
+    _lock: File,
+}
+
+impl IdleCopy {
+    /// `None` when a process uses it, or it is gone.
+    pub(crate) fn reserve(dir: &Path) -> io::Result<Option<IdleCopy>> {
+        let Some(lock) = try_lock(dir)? else { return Ok(None) };
+        let owner = fs::read_to_string(dir.join("owner")).unwrap_or_default();
+        Ok(Some(IdleCopy { owner, pending: files::exists(&dir.join(slot::PENDING)), _lock: lock }))
+    }
+}
+
+/// Reserves a slot for as long as the file stays open; `None` when another process has it, or has removed it.
 fn try_lock(dir: &Path) -> io::Result<Option<File>> {
     let mut options = File::options();
     options.create(true).append(true);
-    let file = crate::platform::files::with_mode(&mut options, 0o600).open(dir.join("lock"))?;
+    let place = dir.join("lock");
+    let file = match os::with_mode(&mut options, 0o600).open(&place) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file?,
+    };
     match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(fs::TryLockError::WouldBlock) => Ok(None),
-        Err(fs::TryLockError::Error(error)) => Err(error),
+        Ok(()) => {}
+        Err(fs::TryLockError::WouldBlock) => return Ok(None),
+        Err(fs::TryLockError::Error(error)) => return Err(error),
     }
+    // A slot that was removed meanwhile may have been made anew.
+    let held = os::identity(&file.metadata()?);
+    let is_there = fs::symlink_metadata(&place).is_ok_and(|meta| os::identity(&meta) == held);
+    Ok(is_there.then_some(file))
 }

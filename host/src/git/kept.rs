@@ -1,0 +1,49 @@
+//! The refs below `refs/archeflow/keep`, which keep what runs made.
+
+use super::runner::Error;
+use super::{ObjectId, Repo};
+
+const PREFIX: &str = "refs/archeflow/keep/";
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptRef {
+    pub name: String,
+    /// The part of the name after `keep/`.
+    pub run_id: String,
+    pub commit: ObjectId,
+    /// In milliseconds since 1970; 0 if its commit can't be read.
+    pub committed_at: u64,
+}
+
+impl Repo {
+    pub fn kept_refs(&self) -> Result<Vec<KeptRef>, Error> {
+        let format = "--format=%(objectname) %(refname) %(committerdate:unix)";
+        let output = self.refs()?.args(["for-each-ref", format, PREFIX]).done()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let read = |line: &str| {
+            let mut words = line.split(' ');
+            let commit = ObjectId::parse(words.next()?.as_bytes()).ok()?;
+            let name = words.next()?.to_owned();
+            let run_id = name.strip_prefix(PREFIX)?.split('/').next()?.to_owned();
+            let seconds: u64 = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
+            Some(KeptRef { name, run_id, commit, committed_at: seconds.saturating_mul(1_000) })
+        };
+        Ok(text.lines().filter_map(read).collect())
+    }
+
+    /// Removes refs in one step, each only if it is still at its commit.
+    pub fn remove_refs(&self, refs: &[KeptRef]) -> Result<(), Error> {
+        if refs.is_empty() {
+            return Ok(());
+        }
+        let commands: String =
+            refs.iter().map(|one| format!("delete {}\0{}\0", one.name, one.commit)).collect();
+        let args = ["update-ref", "-m", "archeflow: clean up", "-z", "--stdin"];
+        let Err(error) = self.refs()?.args(args).input(commands).done() else { return Ok(()) };
+        // Another process may have been faster.
+        let names: Vec<&str> = refs.iter().map(|one| one.name.as_str()).collect();
+        let now = self.resolve_all(&names)?;
+        let left: Vec<KeptRef> = refs.iter().filter(|one| now.contains_key(&one.name)).cloned().collect();
+        if left.len() == refs.len() { Err(error) } else { self.remove_refs(&left) }
+    }
+}
