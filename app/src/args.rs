@@ -70,6 +70,8 @@ pub(crate) enum Command {
     Merge(MergeArgs),
     /// Take a merged run back with a new commit, tested like a merge
     Revert(RevertArgs),
+    /// Take a run that has not landed back to the end of a phase and go on from there
+    Rollback(RollbackArgs),
     /// Discard a run; its commits are kept under refs/archeflow/keep/
     Discard(RunIdArgs),
     /// Show what needs you, what runs and what ended last; or the status of one run
@@ -612,6 +614,7 @@ impl Command {
             Command::Resume(args) => args.session.tui,
             Command::Merge(args) => args.session.tui,
             Command::Revert(args) => args.session.tui,
+            Command::Rollback(args) => args.session.tui,
             Command::Answer(args) => args.session.tui,
             Command::Continue(args) => args.session.tui,
             Command::Demo(args) => args.tui,
@@ -628,6 +631,7 @@ impl Command {
             Command::Resume(args) => args.session.place.json,
             Command::Merge(args) => args.session.place.json,
             Command::Revert(args) => args.session.place.json,
+            Command::Rollback(args) => args.session.place.json,
             Command::Discard(args) => args.session.place.json,
             Command::Answer(args) => args.session.place.json,
             Command::Continue(args) => args.session.place.json,

@@ -2,8 +2,9 @@
 
 use archeflow_host::git::repo::Error as RepoError;
 use archeflow_host::git::signing::SigningFault;
+use archeflow_host::git::workspace;
 use archeflow_host::store::{files, journal};
-use archeflow_host::{config, drive, executors, log, open, review};
+use archeflow_host::{config, drive, executors, log, open, review, rollback};
 
 use crate::output::CommandOutput;
 use crate::render::text::safe;
@@ -272,6 +273,18 @@ impl From<drive::Error> for Failure {
         let message = error.to_string();
         match error {
             drive::Error::Log(error) => error.into(),
+            drive::Error::Rollback(rollback::Error::Branch(workspace::Error::CheckedOut { .. })) => {
+                Failure::new(
+                    10,
+                    "checked_out",
+                    message,
+                    "Check another branch out, then: archeflow resume <id>",
+                )
+            }
+            drive::Error::Rollback(rollback::Error::Branch(_) | rollback::Error::Git(_)) => {
+                Failure::new(30, "git_fault", message, "Then: archeflow resume <id>")
+            }
+            drive::Error::Rollback(rollback::Error::Files(error)) => error.into(),
             drive::Error::Desk(executors::DeskError::Git(_)) => Failure::new(30, "git_fault", message, ""),
             drive::Error::Desk(_) => {
                 Failure::new(40, "damaged", message, "The log is intact: archeflow show <id>")

@@ -76,6 +76,7 @@ fn every_place_is_known() {
         "recover.settled",
         "recover.done",
         "revert.built",
+        "rollback.files",
         "cleaning.part_removed",
         "cleaning.unlisted",
     ];

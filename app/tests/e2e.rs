@@ -94,6 +94,8 @@ mod reports;
 mod revert;
 #[path = "e2e/review.rs"]
 mod review;
+#[path = "e2e/rollback.rs"]
+mod rollback;
 #[path = "e2e/safety.rs"]
 mod safety;
 #[path = "e2e/sandbox.rs"]

@@ -379,7 +379,10 @@ impl Seen {
                     continue;
                 }
                 Event::Report(
-                    Report::RunReverted(_) | Report::RevertRefused(_) | Report::RunReentered(_),
+                    Report::RunReverted(_)
+                    | Report::RevertRefused(_)
+                    | Report::RunReentered(_)
+                    | Report::RunRolledBack(_),
                 )
                 | Event::Decision(Decision::FixApplied(_)) => entry.event.name().to_owned(),
                 Event::Decision(Decision::ShadowDetected(seen)) if seen.archetype == SYSTEM => {
@@ -489,6 +492,7 @@ impl Seen {
             "run.reverted",
             "revert.refused",
             "run.reentered",
+            "run.rolled_back",
             "run.continued",
             "merge.requested",
             "revert.requested",

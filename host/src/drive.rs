@@ -15,7 +15,7 @@ use crate::control::{self, ControlRefusal, Effect, Steering};
 use crate::executors::{self, DeskError, ExecutorFault, Message};
 use crate::store::{files, journal::Journal};
 use crate::world::World;
-use crate::{clock, failpoint, handoff, log, proc, projections, strategies};
+use crate::{clock, failpoint, handoff, log, proc, projections, rollback, strategies};
 
 /// Watches a run while it is driven. It can't influence the run, except by answering questions.
 pub trait RunObserver {
@@ -59,6 +59,8 @@ pub enum Error {
     Trouble(#[from] ExecutorFault),
     #[error("an artifact could not be written: {0}")]
     Artifact(#[from] files::Error),
+    #[error(transparent)]
+    Rollback(#[from] rollback::Error),
     #[error("the run waits for nothing and has not ended; this is a bug in archeflow. Its log is intact")]
     Stuck,
     #[error(
@@ -153,6 +155,7 @@ impl Driver {
 
     fn go(&mut self, observer: &mut dyn RunObserver) -> Result<DriveEnd, Error> {
         projections::catch_up(&self.world, &self.run)?;
+        rollback::carry_out(&self.world, &self.run)?;
         failpoint::pass("caught_up");
         let left_open: Vec<(Seq, Order)> =
             self.run.open.iter().map(|(seq, order)| (*seq, order.clone())).collect();

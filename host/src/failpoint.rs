@@ -9,7 +9,7 @@
 //! its time for ever, unless it is killed. Only in builds with debug assertions; a release has no such door.
 
 /// Every place, with what has and what has not happened there.
-pub const PLACES: [(&str, &str); 26] = [
+pub const PLACES: [(&str, &str); 27] = [
     ("recorded", "a batch of lines is on disk; nothing that follows from it is"),
     ("projected", "the files that follow from a batch are written; observers have not heard of it"),
     ("observed", "index and progress are written; the batch's orders are not performed"),
@@ -33,6 +33,7 @@ pub const PLACES: [(&str, &str); 26] = [
     ("loop.kept", "a snapshot of the cycle file is in the archive; nothing else says so"),
     ("battery.ran", "the Judge's checks were run; their result is not recorded"),
     ("revert.built", "the commit that takes a landing back is built and kept"),
+    ("rollback.files", "going back to the end of a phase: the artifacts are as they were; the branch is not"),
     ("cleaning.renamed", "cleaning up: a folder has its temporary name; nothing in it is removed"),
     (
         "cleaning.part_removed",

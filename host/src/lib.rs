@@ -11,6 +11,8 @@ pub mod control;
 
 pub mod open;
 
+pub mod rollback;
+
 pub mod review;
 
 pub mod sprint;

@@ -19,7 +19,7 @@ use serde_json::json;
 use crate::platform::files::{self as os, Mode, OFlags};
 use crate::store::{files, index};
 use crate::world::World;
-use crate::{clock, costs, memory, repositories, review, scores};
+use crate::{clock, costs, memory, repositories, review, rollback, scores};
 
 /// Writes what these entries make necessary.
 pub fn write(world: &World, run: &Run, entries: &[Entry]) -> Result<(), files::Error> {
@@ -81,6 +81,12 @@ pub fn observe(world: &World, run: &Run, entries: &[Entry]) -> Vec<String> {
     }
     if ends && let Err(error) = score(world, run) {
         warnings.push(format!("the reviewers' scores were not written: {error}"));
+    }
+    let leaves = entries.iter().any(|entry| {
+        matches!(entry.event, Event::Decision(Decision::PhaseTransition(_) | Decision::RunComplete(_)))
+    });
+    if leaves && let Err(error) = rollback::keep_phases(world, run) {
+        warnings.push(format!("no ref keeps the end of the phase: {error}"));
     }
     let progress = world.places.root().join(PROGRESS);
     if let Err(error) = write_plain(&progress, &safe(&progress_text(world, run)))

@@ -11,7 +11,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, SystemTime};
 
 use archeflow_host::git::change::{self, PathStatus, quote_path};
 use archeflow_host::git::subject::{Error, ReviewSubject, ReviewTarget, reopen, take};

@@ -40,6 +40,18 @@ pub(crate) struct RevertArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct RollbackArgs {
+    /// Run: id, beginning of it, words of its task, last or @N
+    #[arg(value_name = "RUN", add = complete::runs())]
+    pub(crate) id: String,
+    /// End of the phase to go back to: plan, do, check or act in a cycle, e.g. 1:do
+    #[arg(long, value_name = "CYCLE:PHASE")]
+    pub(crate) to: String,
+    #[command(flatten)]
+    pub(crate) session: Session,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
     /// Run: id, beginning of it, words of its task, last or @N [default: the newest that is interrupted or paused]
     #[arg(value_name = "RUN", add = complete::runs())]

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &RunIdArgs) -> Result<CommandOutput, Failure> {
     Ok(output)
 }
 
-fn not_checked_out(repo: &Repo, branch: &str) -> Result<(), Failure> {
+pub(super) fn not_checked_out(repo: &Repo, branch: &str) -> Result<(), Failure> {
     let checkouts = repo.checkouts().map_err(fault)?;
     match checkouts.iter().find(|checkout| checkout.branch.as_deref() == Some(branch)) {
         None => Ok(()),

@@ -24,6 +24,7 @@ mod replay;
 mod report;
 mod revert;
 mod review;
+mod rollback;
 mod run;
 pub(crate) mod sandboxed;
 mod score;
@@ -65,6 +66,7 @@ pub(crate) fn run(cli: Cli) -> Result<CommandOutput, Failure> {
         Command::Continue(args) => known::continue_run(&args),
         Command::Merge(args) => known::merge(&args),
         Command::Revert(args) => revert::run(&args),
+        Command::Rollback(args) => rollback::run(&args),
         Command::Discard(args) => discard::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Forget(args) => forget::run(&args),

@@ -257,8 +257,8 @@ fn u_14_killed_anywhere_a_cleaning_leaves_what_is_usable_and_the_next_one_finish
         assert_eq!(test.run(&["list"]).code, 0);
         let cleaned = test.beside(&["gc"]);
         assert_eq!(cleaned.code, 0, "{point}\n{cleaned}");
-        assert_eq!(test.run_ids(), [waiting.id.clone()], "{point}: {} {}", first.id, second.id);
-        assert_eq!(names(&test.repo.join(".archeflow/artifacts")), [waiting.id.clone()], "{point}");
+        assert_eq!(test.run_ids(), [waiting.id.as_str()], "{point}: {} {}", first.id, second.id);
+        assert_eq!(names(&test.repo.join(".archeflow/artifacts")), [waiting.id.as_str()], "{point}");
         assert_eq!(copies(&test), Vec::<String>::new(), "{point}");
         let again = test.run(&["gc"]);
         assert!(again.stdout.starts_with("Nothing to remove."), "{point}\n{again}");
@@ -278,7 +278,7 @@ fn u_14_two_cleanings_at_once_are_fine() {
         let cleaned = test.beside(&["gc"]);
         assert_eq!(cleaned.code, 0, "{cleaned}");
     });
-    assert_eq!(test.run_ids(), [last.id.clone()]);
+    assert_eq!(test.run_ids(), [last.id.as_str()]);
     assert_eq!(copies(&test), Vec::<String>::new());
     test.run(&["merge", &last.id]).ended("merged", "approved", 0);
 }

@@ -391,7 +391,7 @@ impl Test {
     pub(crate) fn run(&self, arguments: &[&str]) -> Outcome {
         let drives = matches!(
             arguments.first(),
-            Some(&("run" | "resume" | "answer" | "continue" | "merge" | "discard" | "revert"))
+            Some(&("run" | "resume" | "answer" | "continue" | "merge" | "discard" | "revert" | "rollback"))
         ) && !arguments.contains(&"--estimate");
         let mut all: Vec<&str> = arguments.to_vec();
         if drives && !all.contains(&"--json") {

@@ -49,7 +49,7 @@ pub use review::{
 pub(crate) use room::{fitting, written};
 pub use start::{
     Artifact, Base, Chosen, Imported, MergeRequested, Past, RunContinued, RunDiscarded, RunPaused,
-    RunReentered, RunResumed, RunStart, SessionEnd, SessionStart,
+    RunReentered, RunResumed, RunRolledBack, RunStart, SessionEnd, SessionStart,
 };
 
 pub use topic::{
@@ -312,6 +312,7 @@ language! {
         "run.paused" RunPaused,
         "run.resumed" RunResumed,
         "run.reentered" RunReentered,
+        "run.rolled_back" RunRolledBack,
         "review.opened" ReviewOpened,
         "loop.opened" LoopOpened,
         "loop.heard" LoopHeard [answers],

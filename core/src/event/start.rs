@@ -158,6 +158,13 @@ pub struct RunReentered {
     pub reviews: Vec<Imported>,
 }
 
+/// A person takes the run back to the end of a phase (M-03).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunRolledBack {
+    pub cycle: u32,
+    pub phase: Phase,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Imported {
     pub archetype: String,

@@ -10,8 +10,9 @@ use super::{
     MergeIntent, MergeRefused, MergeRequested, MergeStart, Order, PhaseTransition, PolicyCheckpoint,
     PreflightDone, PreflightStart, QuestionAnswered, QuestionAsked, QuestionDeferred, Report, RevertBuilt,
     RevertIntent, RevertRefused, RevertRequested, RevertStart, ReviewOpened, ReviewVerdict, RunComplete,
-    RunContinued, RunDiscarded, RunMerged, RunPaused, RunReentered, RunResumed, RunReverted, RunStart,
-    SessionEnd, SessionStart, ShadowDetected, TestsDone, TestsStart, WiggumBreak, WorkflowEscalated,
+    RunContinued, RunDiscarded, RunMerged, RunPaused, RunReentered, RunResumed, RunReverted, RunRolledBack,
+    RunStart, SessionEnd, SessionStart, ShadowDetected, TestsDone, TestsStart, WiggumBreak,
+    WorkflowEscalated,
 };
 
 macro_rules! topics {
@@ -47,6 +48,7 @@ topics! {
         Report RunPaused,
         Report RunResumed,
         Report RunReentered,
+        Report RunRolledBack,
         Report RunContinued,
         Report RunDiscarded,
         Order PreflightStart,

@@ -46,8 +46,16 @@ impl Run {
                     self.failures_in_a_row = self.failing_in_a_row();
                     self.ended.clear();
                 }
+                if let Some(rollback) = &mut self.rollback {
+                    rollback.is_fresh = false;
+                }
                 let cycle = self.cycle_mut();
-                *cycle.starts.entry(start.archetype.clone()).or_default() += 1;
+                let number = cycle.number;
+                let starts = cycle.starts.entry(start.archetype.clone()).or_default();
+                *starts += 1;
+                let starts = *starts;
+                self.attempts.insert((number, start.archetype.clone()), starts);
+                let cycle = self.cycle_mut();
                 cycle.sent.insert(start.archetype.clone());
                 cycle.lost.remove(&start.archetype);
                 cycle.owed.remove(&start.archetype);
@@ -110,6 +118,7 @@ impl Run {
         match decision {
             Decision::PhaseTransition(transition) => match transition.to {
                 Phase::Plan => {
+                    self.note_phase_end(Phase::Act);
                     self.begin_cycle(transition.cycle);
                     self.landing = Landing::default();
                     self.rules().cycle_began(self);
@@ -119,7 +128,10 @@ impl Run {
                     self.begin_cycle(transition.cycle);
                     self.cycle_mut().phase = transition.to;
                 }
-                Phase::Do | Phase::Check | Phase::Act => self.cycle_mut().phase = transition.to,
+                Phase::Do | Phase::Check | Phase::Act => {
+                    let left = std::mem::replace(&mut self.cycle_mut().phase, transition.to);
+                    self.note_phase_end(left);
+                }
             },
             Decision::WorkflowEscalated(escalated) => {
                 self.workflow = Some(escalated.to);
@@ -188,6 +200,9 @@ impl Run {
             Decision::LoopAlert(alert) => self.note_alert(alert.alert),
             Decision::WiggumBreak(_) => self.broke = Some(seq),
             Decision::RunComplete(complete) => {
+                if self.cycle().is_some_and(|cycle| cycle.phase == Phase::Act && cycle.boundary.is_some()) {
+                    self.note_phase_end(Phase::Act);
+                }
                 self.outcome = Some(complete.outcome());
                 self.undo = None;
                 self.note_end(complete.reason);
@@ -266,6 +281,7 @@ impl Run {
                     self.reenter(seq, &reentered);
                 }
             }
+            Report::RunRolledBack(back) => self.roll_back(seq, &back),
             Report::ReviewOpened(opened) => self.open_review(opened),
             Report::EvidenceDone(done) => {
                 let Some(Order::EvidenceStart(start)) = self.open.remove(&done.start_seq) else { return };
@@ -626,7 +642,8 @@ impl Run {
         if let Some(last) = self.cycles.last_mut() {
             last.close();
         }
-        self.cycles.push(Cycle::new(number));
+        let starts = self.starts_in(number);
+        self.cycles.push(Cycle { starts, ..Cycle::new(number) });
     }
 
     pub(crate) fn reopen(&mut self) {

@@ -6,6 +6,7 @@ mod corrections;
 mod cycle;
 mod fold;
 mod ledger;
+mod rollback;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,6 +27,7 @@ pub use accounts::{Accounts, Author, Breaker};
 pub use corrections::{Corrections, Key, Shadowed};
 pub use cycle::{Answered, Cycle};
 pub use ledger::{Account, Ledger, Limit};
+pub use rollback::{PhaseEnd, Rollback};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Run {
@@ -84,6 +86,12 @@ pub struct Run {
     pub reverts: u32,
     /// A person's request to take the landing back, while it is carried out.
     pub undo: Option<Undo>,
+    /// The run as it was at the end of each phase, for a person who takes it back to there (M-03).
+    pub phase_ends: BTreeMap<(u32, Phase), Box<PhaseEnd>>,
+    /// The last time a person did.
+    pub rollback: Option<Rollback>,
+    /// Attempts of each archetype in each cycle, those that were taken back included: refs are named after them.
+    pub attempts: BTreeMap<(u32, String), u32>,
     pub outcome: Option<Outcome>,
     pub complete: Option<Box<RunComplete>>,
     causes: Causes,

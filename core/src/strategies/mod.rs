@@ -180,6 +180,11 @@ pub(crate) trait StrategyRules: StrategyView + Sync {
         false
     }
 
+    /// Whether a run can go back to the end of a phase.
+    fn can_roll_back(&self) -> bool {
+        true
+    }
+
     /// Whether a person's "go on" can still change something.
     fn can_continue(&self, _: &Run) -> bool {
         true

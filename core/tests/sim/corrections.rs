@@ -23,8 +23,12 @@ fn holds(kept: bool, promise: &str) -> Kept {
     if kept { Ok(()) } else { Err(promise.to_owned()) }
 }
 
-#[derive(Default)]
+/// Cloned at the end of each phase: whoever goes back there (AF-188) is where it was.
+#[derive(Default, Clone)]
 struct Auditor<'a> {
+    ends: BTreeMap<(u32, Phase), Box<Auditor<'a>>>,
+    at: (u32, Option<Phase>),
+    concluded: bool,
     request: Option<&'a RunStart>,
     in_run: BTreeMap<Key<'a>, u32>,
     in_cycle: BTreeMap<Key<'a>, u32>,
@@ -69,9 +73,17 @@ impl<'a> Auditor<'a> {
             Event::Report(Report::QuestionDeferred(_)) => self.attended = false,
             Event::Decision(Decision::PhaseTransition(transition)) => {
                 self.onward()?;
+                let (cycle, left) = self.at;
+                let ended = if transition.to == Phase::Plan { Some(Phase::Act) } else { left };
+                self.at = (transition.cycle, Some(transition.to));
+                if let (Some(ended), true) = (ended, cycle > 0) {
+                    let at = if ended == Phase::Act { (cycle, left) } else { self.at };
+                    self.keep((cycle, ended), at);
+                }
                 if transition.to != Phase::Plan {
                     return Ok(());
                 }
+                self.concluded = false;
                 self.in_cycle.clear();
                 self.seen_in_cycle.clear();
                 self.due.clear();
@@ -115,7 +127,21 @@ impl<'a> Auditor<'a> {
             }
             Event::Report(Report::MergeRequested(_)) => self.overruled(),
             Event::Report(Report::RunDiscarded(_)) => self.open.clear(),
-            Event::Report(Report::RunReentered(_)) => {
+            Event::Report(Report::RunRolledBack(back)) => {
+                let end = self
+                    .ends
+                    .get(&(back.cycle, back.phase))
+                    .ok_or("only a phase that ended is gone back to")?;
+                let mut end = (**end).clone();
+                std::mem::swap(self, &mut end);
+                (self.attended, self.imported, self.asked) = (end.attended, end.imported, end.asked);
+                self.ends = end.ends;
+                self.ends.retain(|key, _| *key <= (back.cycle, back.phase));
+            }
+            Event::Report(Report::RunReentered(reentered)) => {
+                let fresh = self.at.0 == 0 || reentered.phase == Phase::Plan;
+                self.at = (self.at.0 + u32::from(fresh), Some(reentered.phase));
+                self.concluded = false;
                 self.imported = true;
                 self.open.clear();
                 self.overruled();
@@ -132,6 +158,7 @@ impl<'a> Auditor<'a> {
                 self.winding_down |= checkpoint.stops.is_some();
             }
             Event::Decision(Decision::CycleBoundary(boundary)) => {
+                self.concluded = true;
                 let again = boundary.next_action == NextAction::CycleBack;
                 holds(!(self.winding_down && again), "no cycle begins after a checkpoint that says stop")?;
                 let why = boundary.stop.as_ref().map(|stop| stop.reason);
@@ -142,6 +169,9 @@ impl<'a> Auditor<'a> {
             }
             Event::Decision(Decision::WiggumBreak(stop)) => return self.broke(stop),
             Event::Decision(Decision::RunComplete(complete)) => {
+                if let (cycle, Some(Phase::Act)) = self.at {
+                    self.keep((cycle, Phase::Act), self.at);
+                }
                 let ends = !matches!(complete.status, RunStatus::Merged | RunStatus::AwaitingAnswer);
                 holds(!self.broken || ends, "a strike that breaks is the end")?;
                 let waits = complete.question.is_some_and(|question| self.asked.contains(&question));
@@ -151,6 +181,11 @@ impl<'a> Auditor<'a> {
             _ => {}
         }
         Ok(())
+    }
+
+    fn keep(&mut self, end: (u32, Phase), at: (u32, Option<Phase>)) {
+        let kept = Auditor { ends: BTreeMap::new(), open: BTreeSet::new(), at, ..self.clone() };
+        self.ends.insert(end, Box::new(kept));
     }
 
     /// A step that comes only when everything before it is settled.

@@ -63,11 +63,18 @@ impl Ledger {
             Event::Report(Report::LoopHeard(heard)) if heard.start_seq.is_none() => self.stopped = true,
             Event::Report(Report::RunContinued(_) | Report::RunDiscarded(_))
             | Event::Report(
-                Report::MergeRequested(_) | Report::RunReentered(_) | Report::RevertRequested(_),
+                Report::MergeRequested(_)
+                | Report::RunReentered(_)
+                | Report::RunRolledBack(_)
+                | Report::RevertRequested(_),
             )
             | Event::Report(Report::LoopHeard(_) | Report::QuestionAnswered(_)) => {
                 self.acts += u64::from(std::mem::take(&mut self.ended));
                 if matches!(entry.event, Event::Report(Report::RunReentered(_))) {
+                    self.open.clear();
+                }
+                if let Event::Report(Report::RunRolledBack(back)) = &entry.event {
+                    self.cycle = back.cycle;
                     self.open.clear();
                 }
             }

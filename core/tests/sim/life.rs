@@ -103,7 +103,12 @@ impl Life {
             }
             self.is_settled()?;
             if let Some(complete) = self.run.complete.clone() {
-                let Some(act) = self.world.person(&self.ledger, &complete, self.run.work.is_some()) else {
+                let Some(act) = self.world.person(
+                    &self.ledger,
+                    &complete,
+                    self.run.work.is_some(),
+                    &self.run.ways_back(),
+                ) else {
                     return Ok(());
                 };
                 let mut next = self.ledger.clone();

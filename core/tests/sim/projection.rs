@@ -98,7 +98,7 @@ fn decision(event: &Event) -> Option<(String, bool)> {
             ));
         }
         Event::Report(Report::RunContinued(_) | Report::MergeRequested(_) | Report::RevertRequested(_))
-        | Event::Report(Report::RunDiscarded(_) | Report::RunReentered(_)) => {
+        | Event::Report(Report::RunDiscarded(_) | Report::RunReentered(_) | Report::RunRolledBack(_)) => {
             return Some((event.name().to_owned(), true));
         }
         _ => return None,

@@ -41,8 +41,11 @@ fn holds(kept: bool, promise: &str) -> Kept {
     if kept { Ok(()) } else { Err(promise.to_owned()) }
 }
 
-#[derive(Default)]
+/// Cloned at the end of each phase: whoever goes back there (AF-188) is where it was.
+#[derive(Default, Clone)]
 struct Auditor<'a> {
+    ends: BTreeMap<(u32, Phase), Box<Auditor<'a>>>,
+    phase: Option<Phase>,
     lines: Seq,
     at: u64,
     /// The clock was set back: nobody can say how long a wait was.
@@ -102,7 +105,7 @@ struct Auditor<'a> {
     account: BTreeMap<&'a str, &'a str>,
 }
 
-#[derive(Default)]
+#[derive(Default, Clone)]
 struct Limited {
     since: Seq,
     opens: u64,
@@ -111,7 +114,7 @@ struct Limited {
     again: BTreeMap<String, u32>,
 }
 
-#[derive(Default)]
+#[derive(Default, Clone)]
 struct Cycle<'a> {
     number: u32,
     entered: bool,
@@ -156,7 +159,7 @@ impl<'a> Cycle<'a> {
     }
 }
 
-#[derive(Default)]
+#[derive(Default, Clone)]
 struct Landing<'a> {
     attempts: u32,
     candidate: Option<(&'a Oid, &'a Oid, &'a Oid)>,
@@ -382,7 +385,12 @@ impl<'a> Auditor<'a> {
                 self.open.clear();
                 self.discarded = true;
             }
+            Event::Report(Report::RunRolledBack(back)) => {
+                holds(self.landed.is_none() && !self.discarded, "only what did not land goes back")?;
+                self.go_back((back.cycle, back.phase), entry.seq)?;
+            }
             Event::Report(Report::RunReentered(reentered)) => {
+                self.phase = Some(reentered.phase);
                 self.reopened(true);
                 self.tries_base_again();
                 self.open.clear();
@@ -403,6 +411,33 @@ impl<'a> Auditor<'a> {
             }
             _ => {}
         }
+        Ok(())
+    }
+
+    fn keep(&mut self, phase: Phase) {
+        let kept = Auditor { ends: BTreeMap::new(), orders: BTreeMap::new(), ..self.clone() };
+        self.ends.insert((self.cycle.number, phase), Box::new(kept));
+    }
+
+    /// What was decided and made since is gone; what was seen of the world, and what was paid, is not.
+    fn go_back(&mut self, to: (u32, Phase), seq: Seq) -> Kept {
+        let end = self.ends.get(&to).ok_or("only a phase that ended is gone back to")?;
+        let end = (**end).clone();
+        self.reopened(true);
+        self.open.clear();
+        self.ends.retain(|key, _| *key <= to);
+        for point in [HookPoint::PreMerge, HookPoint::PostMerge] {
+            self.hooks.remove(&point);
+        }
+        self.questions.clear();
+        (self.phase, self.cycle, self.boundaries) = (end.phase, end.cycle, end.boundaries);
+        (self.workflow, self.escalated, self.max_cycles) = (end.workflow, end.escalated, end.max_cycles);
+        (self.work, self.waved, self.fixes) = (end.work, end.waved, end.fixes);
+        (self.escalation, self.research_over, self.accepted) =
+            (end.escalation, end.research_over, end.accepted);
+        (self.alone_and_failing, self.wish, self.undo) = (0, false, false);
+        self.landing = Landing::default();
+        (self.anchor, self.completed) = (seq, Vec::new());
         Ok(())
     }
 
@@ -914,8 +949,17 @@ impl<'a> Auditor<'a> {
                 self.together = None;
                 holds(self.open.is_empty(), "a phase ends when everybody is back")?;
                 holds(self.broke.is_none(), "no phase and no cycle begins after a break, hard or soft")?;
+                let left = self.phase.replace(transition.to);
                 if transition.to != Phase::Plan {
+                    if let Some(left) = left {
+                        self.keep(left);
+                    }
                     return holds(transition.cycle == self.cycle.number, "phases follow within a cycle");
+                }
+                if left.is_some() {
+                    self.phase = left;
+                    self.keep(Phase::Act);
+                    self.phase = Some(Phase::Plan);
                 }
                 let back = self.cycle.boundary == Some(NextAction::CycleBack) || self.cycle.number == 0;
                 holds(back, "a new cycle follows a boundary that says so")?;
@@ -1053,7 +1097,12 @@ impl<'a> Auditor<'a> {
                 }
                 Ok(())
             }
-            Event::Decision(Decision::RunComplete(complete)) => self.completed_run(complete),
+            Event::Decision(Decision::RunComplete(complete)) => {
+                if self.phase == Some(Phase::Act) && self.cycle.boundary.is_some() {
+                    self.keep(Phase::Act);
+                }
+                self.completed_run(complete)
+            }
             Event::Decision(Decision::DecisionRecord(record)) => {
                 let (seq, point) = self.point.ok_or("a decision follows its choice (CL-31)")?;
                 holds(

@@ -8,7 +8,7 @@ use archeflow_core::event::{
     MergeBuilt, MergeRefused, MergeRequested, Order, PreflightDone, PreflightStart, QuestionAnswered,
     QuestionAsked, QuestionDeferred, QuestionKind, Ran, Refusal, Report, RevertBuilt, RevertRefused,
     RevertRequested, ReviewOpened, RunComplete, RunContinued, RunDiscarded, RunMerged, RunReentered,
-    RunReverted, RunStart, Session, SessionStart, SetupRun, Tested, TestsDone, Together,
+    RunReverted, RunRolledBack, RunStart, Session, SessionStart, SetupRun, Tested, TestsDone, Together,
 };
 use archeflow_core::model::{
     AcceptedFinding, Answer, AnswerBody, Change, Citation, Confidence, Counted, Disposition, Domain,
@@ -521,7 +521,13 @@ impl World {
 
     /// What a person does with a run that has ended. What has landed can only be taken back, and nobody touches what was
     /// thrown away.
-    pub(crate) fn person(&self, ledger: &Ledger, complete: &RunComplete, worked: bool) -> Option<Report> {
+    pub(crate) fn person(
+        &self,
+        ledger: &Ledger,
+        complete: &RunComplete,
+        worked: bool,
+        ways_back: &[(u32, Phase)],
+    ) -> Option<Report> {
         let mut chance = self.chance("person", &[ledger.acts]);
         let over = matches!(complete.reason, Reason::Discarded | Reason::Reverted);
         if ledger.acts >= 8 || over {
@@ -559,6 +565,10 @@ impl World {
             10..14 if worked => requested(&mut chance).into(),
             14..18 => self.reentry(&mut chance, ledger, worked).into(),
             18 => RunDiscarded { kept_as: Vec::new() }.into(),
+            _ if !ways_back.is_empty() => {
+                let (cycle, phase) = chance.pick(ways_back);
+                RunRolledBack { cycle, phase }.into()
+            }
             _ => return None,
         })
     }

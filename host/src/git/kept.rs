@@ -31,6 +31,20 @@ impl Repo {
         Ok(text.lines().filter_map(read).collect())
     }
 
+    /// Points refs at commits, in one step; those that are there already are left alone.
+    pub(crate) fn keep(&self, wanted: &[(String, ObjectId)]) -> Result<(), Error> {
+        let names: Vec<&str> = wanted.iter().map(|(name, _)| name.as_str()).collect();
+        let now = self.resolve_all(&names)?;
+        let new = wanted.iter().filter(|(name, commit)| now.get(name) != Some(commit));
+        let commands: String = new.map(|(name, commit)| format!("update {name}\0{commit}\0\0")).collect();
+        if commands.is_empty() {
+            return Ok(());
+        }
+        let args = ["update-ref", "-m", "archeflow: end of a phase", "-z", "--stdin"];
+        self.refs()?.args(args).input(commands).done()?;
+        Ok(())
+    }
+
     /// Removes refs in one step, each only if it is still at its commit.
     pub fn remove_refs(&self, refs: &[KeptRef]) -> Result<(), Error> {
         if refs.is_empty() {

@@ -128,7 +128,7 @@ pub(crate) fn all(state: &Path) -> Vec<RecordedRun> {
         // A record under another name is nobody's.
         let own = OwnRun { state, root: &root, run_id: &record.run_id };
         let is_named = file.file_name().is_some_and(|name| name == own.name().as_str());
-        is_named.then(|| RecordedRun { file, root, run_id: record.run_id })
+        is_named.then_some(RecordedRun { file, root, run_id: record.run_id })
     };
     files.map(|entry| entry.path()).filter_map(read).collect()
 }

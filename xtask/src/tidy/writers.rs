@@ -173,6 +173,7 @@ const WRITERS: [(&str, &str); 44] = [
     ("host/src/agent_loop/cycle.rs", "the cycle file in the user's working tree, and its lock"),
     ("host/src/agent_loop/battery/old_tests.rs", "tests from before a loop, in a scratch copy of a step"),
     ("host/src/projections.rs", "files that follow from the log"),
+    ("host/src/rollback.rs", "artifacts of phases that a run goes back to or before"),
     ("host/src/git/files.rs", "files of our own git directories"),
     ("host/src/git/subject/mod.rs", "stores of reviewed changes"),
     ("host/src/git/subject/patch.rs", "stores of reviewed changes"),

@@ -1,6 +1,6 @@
 //! A line of the log in words: who decided or ordered what, by which rule, on what.
 
-use crate::event::{Decision, Entry, Event, FindingLine, Order, QuestionKind, Share};
+use crate::event::{Decision, Entry, Event, FindingLine, Order, QuestionKind, RunRolledBack, Share};
 use crate::model::{PROGRAM, Phase, Seq, Severity, Speaker, TurnEvent, Verdict, counted};
 use crate::projections::view;
 
@@ -27,6 +27,9 @@ pub struct ExplainedDecision {
 /// `decision.point` that is written with them, a change of phase is a heading, and alternatives belong to the decision
 /// they follow.
 pub fn of(entry: &Entry, cycle: u32) -> Option<ExplainedDecision> {
+    if let Some(back) = entry.event.body::<RunRolledBack>() {
+        return rolled_back(entry, back);
+    }
     let Event::Decision(decision) = &entry.event else { return None };
     let told_elsewhere = matches!(
         decision,
@@ -53,6 +56,24 @@ pub fn of(entry: &Entry, cycle: u32) -> Option<ExplainedDecision> {
         decision,
         alternatives,
         rationale,
+    })
+}
+
+/// A person's decision, which changes what follows.
+fn rolled_back(entry: &Entry, back: &RunRolledBack) -> Option<ExplainedDecision> {
+    let view::Why { rule, who, input, decision } = view::why(entry)?;
+    Some(ExplainedDecision {
+        seq: entry.seq,
+        at: entry.at,
+        cycle: back.cycle,
+        phase: entry.phase,
+        rule,
+        who,
+        confidence: None,
+        input,
+        decision,
+        alternatives: Vec::new(),
+        rationale: String::new(),
     })
 }
 

@@ -30,7 +30,7 @@ const fn rule(number: &'static str, page: &'static str, topic: &'static str, say
 }
 
 /// In the order of a run.
-pub const RULES: [Rule; 52] = [
+pub const RULES: [Rule; 53] = [
     rule(
         "AF-020",
         "selection",
@@ -121,6 +121,12 @@ pub const RULES: [Rule; 52] = [
         "gates",
         "fast path",
         "When the gatekeeper approves with nothing above INFO, the other reviewers are skipped; not in an escalated run, in the first cycle of a thorough one, or after an unverified answer.",
+    ),
+    rule(
+        "AF-188",
+        "stops",
+        "rollback",
+        "A person takes a run that has not landed back to the end of a phase, and it goes on from there.",
     ),
     rule(
         "AF-190",

@@ -1,6 +1,6 @@
 //! Every decision of a run in order (AF-180).
 
-use crate::event::{Decision, DecisionRecord, Entry, Event};
+use crate::event::{Decision, DecisionRecord, Entry, Event, RunRolledBack};
 
 use super::decision::{self, ExplainedDecision};
 
@@ -10,6 +10,9 @@ pub fn of(log: &[Entry]) -> Vec<ExplainedDecision> {
     for entry in log {
         if let Event::Decision(Decision::PhaseTransition(transition)) = &entry.event {
             cycle = transition.cycle;
+        }
+        if let Some(back) = entry.event.body::<RunRolledBack>() {
+            cycle = back.cycle;
         }
         if let Some(record) = entry.event.body::<DecisionRecord>() {
             let point = decisions

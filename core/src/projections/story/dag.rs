@@ -81,7 +81,7 @@ fn is_frame(event: &Event) -> bool {
     matches!(
         event,
         Event::Report(Report::RunStart(_) | Report::SessionStart(_))
-            | Event::Report(Report::SessionEnd(_) | Report::RunReentered(_))
+            | Event::Report(Report::SessionEnd(_) | Report::RunReentered(_) | Report::RunRolledBack(_))
             | Event::Report(Report::RunPaused(_) | Report::RunResumed(_))
             | Event::Report(Report::ReviewOpened(_) | Report::LoopOpened(_))
             | Event::Report(Report::RunContinued(_) | Report::RunDiscarded(_) | Report::MergeRequested(_))
@@ -143,6 +143,9 @@ fn label(event: &Event) -> String {
         Event::Report(Report::SessionEnd(end)) => format!("signal {}", end.signal),
         Event::Report(Report::RunPaused(paused)) => format!("by {}", paused.by),
         Event::Report(Report::RunResumed(resumed)) => format!("by {}", resumed.by),
+        Event::Report(Report::RunRolledBack(back)) => {
+            format!("to the end of {} in cycle {}", back.phase.name(), back.cycle)
+        }
         Event::Report(Report::RunReentered(again)) => format!("from {}", again.phase.name()),
         Event::Report(Report::ReviewOpened(opened)) => {
             format!("{}, {} parts", opened.subject.label(), opened.parts.len())

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::event::{
     AgentComplete, AgentLine, AgentStart, CycleBoundary, Decision, DecisionPoint, DecisionRecord, Entry,
     Event, EvidenceDowngrade, Imported, LandingLine, LoopHeard, NextAction, PreflightDone, QuestionLine,
-    Report, ReviewLine, ReviewVerdict, RunContinued, RunReentered, SessionStart, ShadowDetected, Share,
+    Report, ReviewLine, ReviewVerdict, RunContinued, RunReentered, RunRolledBack, SessionStart, ShadowDetected, Share,
     Tokens, Topic, Tracked, Trend,
 };
 use crate::model::{
@@ -499,6 +499,10 @@ impl Teller {
                 }
             }
             Topic::Run(_) => {
+                if entry.event.body::<RunRolledBack>().is_some() {
+                    let last = self.run.cycles.iter().rev().find_map(|cycle| cycle.boundary.as_ref());
+                    self.open = last.map(|boundary| boundary.open.clone()).unwrap_or_default();
+                }
                 if let Some(continued) = entry.event.body::<RunContinued>() {
                     let taken = self.open.iter().filter(|found| continued.accept.contains(&found.id));
                     self.accepted.extend(taken.map(|found| (found.id.clone(), (cycle, found.clone()))));

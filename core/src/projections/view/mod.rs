@@ -4,7 +4,7 @@ pub mod preflight;
 
 use crate::event::{
     AgentStart, BudgetEffect, BudgetStep, Built, CostSource, CycleBoundary, Decision, Entry, Event,
-    MergeBuilt, Order, QuestionKind, Report, ShadowDetected, Tested, Tracked,
+    MergeBuilt, Order, QuestionKind, Report, RunRolledBack, ShadowDetected, Tested, Tracked,
 };
 use crate::feedback;
 use crate::model::{
@@ -248,6 +248,7 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
             Built::Fault { what } => act("Building the merge...", one_line(what), Tone::Bad),
         },
         Event::Report(Report::PreflightDone(done)) => Some(preflight::line(done)),
+        Event::Report(Report::RunRolledBack(back)) => act("Rolled back", rolled_back(back), Tone::Caution),
         Event::Report(Report::TestsDone(done)) => {
             let took = seconds(done.duration_ms);
             match done.result {
@@ -505,8 +506,16 @@ pub struct Why {
 
 /// The reason a line gives, if it is a choice: what it looked at, and what was decided.
 pub fn why(entry: &Entry) -> Option<Why> {
+    if let Some(back) = entry.event.body::<RunRolledBack>() {
+        let (rule, who) = ("AF-188".to_owned(), "person".to_owned());
+        return Some(Why { rule, who, input: "archeflow rollback".to_owned(), decision: rolled_back(back) });
+    }
     let Event::Decision(decision) = &entry.event else { return None };
     why_of(decision)
+}
+
+fn rolled_back(back: &RunRolledBack) -> String {
+    format!("back to the end of {} in cycle {}", back.phase.name(), back.cycle)
 }
 
 pub(crate) fn why_of(decision: &Decision) -> Option<Why> {

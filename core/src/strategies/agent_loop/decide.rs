@@ -28,6 +28,10 @@ use super::turns::{agents_turn, persons_turn};
 use super::{LoopStrategy, asks};
 
 impl StrategyRules for LoopStrategy {
+    fn can_roll_back(&self) -> bool {
+        false
+    }
+
     fn seats_key(&self, _: Workflow) -> &'static str {
         Strategy::Loop.name()
     }

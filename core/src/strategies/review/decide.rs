@@ -53,6 +53,10 @@ impl StrategyRules for ReviewStrategy {
         false
     }
 
+    fn can_roll_back(&self) -> bool {
+        false
+    }
+
     fn cycles_are_parts(&self) -> bool {
         true
     }

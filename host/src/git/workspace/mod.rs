@@ -26,7 +26,9 @@ pub use publish::retire;
 pub use slot::Slot;
 
 pub(super) use collect::by;
-pub(super) use publish::{point, update};
+pub(super) use publish::update;
+
+pub(crate) use publish::point;
 
 use super::repo::Repo;
 use super::{ObjectId, files, runner};

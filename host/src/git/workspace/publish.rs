@@ -48,7 +48,7 @@ impl Slot {
 }
 
 /// Points refs of our own at commits that are in the user's store.
-pub(in crate::git) fn point(repo: &Repo, wanted: &[(ObjectId, String)]) -> Result<(), Error> {
+pub(crate) fn point(repo: &Repo, wanted: &[(ObjectId, String)]) -> Result<(), Error> {
     let checkouts = repo.checkouts()?;
     let mut commands = Vec::new();
     for (commit, reference) in wanted {
