@@ -1229,6 +1229,7 @@ fn u_14_what_is_kept_on_disk() {
     page.check("Homes of clients", |row| is(row, keeping::home(fate(row))));
     page.check("Temporary folders", |row| is(row, keeping::temporary(row.yes("maker is alive"))));
     page.check("Trees that passed their tests", |row| is(row, keeping::passed(days(row, "minutes"))));
+    page.check("Records of runs", |row| is(row, keeping::record(days(row, "age"), &bounds)));
     page.check("Refs without a run", |row| {
         let facts = keeping::LooseRefFacts {
             age_days: days(row, "age"),

@@ -197,6 +197,11 @@ pub fn passed(age_minutes: u64) -> KeepDecision {
     if age_minutes < PASSED_MINUTES { Keep(YOUNG) } else { Remove(OLD) }
 }
 
+/// The note that a run was started here, whose journal is gone: somebody may have moved it away for a while.
+pub fn record(age_days: u64, bounds: &KeepSettings) -> KeepDecision {
+    if age_days < bounds.days { Keep(YOUNG) } else { Remove(RUN_GONE) }
+}
+
 /// A ref of ours that no run here owns: its run is gone, or it keeps a commit that a branch of ours once had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LooseRefFacts {

@@ -118,8 +118,7 @@ impl Cleaner<'_> {
             if disk::exists(&journal) || self.fates.of_record(&record).fate != RunFate::Gone {
                 continue;
             }
-            // A run that begins just now has its record before its first line, and its journal before that.
-            let decided = keeping::home(RunFate::Gone);
+            let decided = keeping::record(self.days_since(disk::changed_at(&record.file)), self.keep);
             self.settle(CleanedKind::Record, &record.file, decided, || disk::remove(&record.file));
         }
     }
