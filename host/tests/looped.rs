@@ -305,6 +305,7 @@ fn world(root: &Path, home: &Path, state: PathBuf) -> World {
         (env, Vec::new()),
         BTreeMap::new(),
         WorldSandbox::Off,
+        archeflow_core::settings::KeepSettings::default(),
     )
 }
 

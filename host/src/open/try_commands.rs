@@ -41,7 +41,9 @@ impl Project {
         let env = (allowed_env(self.env.variables.clone(), &extra), self.client_variables(settings));
         let (tag, me) = (format!("{run_id}.{}", nonce()), self.env.me);
         let personas = std::collections::BTreeMap::new();
-        let world = World::new(self.repo, self.places, self.state, run_id, tag, me, env, personas, sandbox);
+        let keep = settings.keep();
+        let world =
+            World::new(self.repo, self.places, self.state, run_id, tag, me, env, personas, sandbox, keep);
         Ok(Some(CommandTrial { world: Arc::new(world), commit: target.oid.to_string() }))
     }
 }

@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::event::{
     AgentComplete, AgentLine, AgentStart, CycleBoundary, Decision, DecisionPoint, DecisionRecord, Entry,
     Event, EvidenceDowngrade, Imported, LandingLine, LoopHeard, NextAction, PreflightDone, QuestionLine,
-    Report, ReviewLine, ReviewVerdict, RunContinued, RunReentered, RunRolledBack, SessionStart, ShadowDetected, Share,
-    Tokens, Topic, Tracked, Trend,
+    Report, ReviewLine, ReviewVerdict, RunContinued, RunReentered, RunRolledBack, SessionStart,
+    ShadowDetected, Share, Tokens, Topic, Tracked, Trend,
 };
 use crate::model::{
     AnswerBody, Change, Destination, Finding, Money, Oid, Outcome, Phase, Purpose, Seq, Severity,

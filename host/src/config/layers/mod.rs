@@ -18,8 +18,7 @@ use archeflow_core::model::{Domain, LoopPolicy, Policy, Price, Strategy, Tier, W
 use archeflow_core::rules::prices;
 use archeflow_core::settings::{
     AllSettings, FilterChoice, KeepSettings, KeyHolder, ProgramSettings, SandboxAccess, SandboxReach,
-    SettingKind,
-    SettingRow, SettingValue, StrategyChoice, rows,
+    SettingKind, SettingRow, SettingValue, StrategyChoice, rows,
 };
 use archeflow_core::sprint;
 
