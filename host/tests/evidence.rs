@@ -146,6 +146,7 @@ fn world(root: &std::path::Path, home: &std::path::Path, state: PathBuf) -> Worl
         (env, vec![]),
         BTreeMap::new(),
         WorldSandbox::Off,
+        archeflow_core::settings::KeepSettings::default(),
     )
 }
 

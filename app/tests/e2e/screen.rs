@@ -426,6 +426,29 @@ fn u_16_the_view_stays_when_the_run_ends() {
     assert_eq!(pty.ends().0, 0, "the run had ended by then");
 }
 
+/// U-17: colours only where they are wanted, and then only those that can be read on any background.
+#[test]
+fn u_17_colours_follow_no_color_and_a_dumb_terminal() {
+    for (setting, coloured) in [("NO_COLOR=1", false), ("TERM=dumb", false), ("TERM=xterm", true)] {
+        let test = Test::new().play("");
+        let arguments = test.arguments(TASK, &["--auto-merge", "--unattended"]);
+        let program = ["env", setting, env!("CARGO_BIN_EXE_archeflow")].into_iter();
+        let program: Vec<&str> = program.chain(arguments.iter().map(String::as_str)).collect();
+        let (code, sent) = Pty::run(&test, &program, (110, 32)).says("merged (approved)");
+        let text = String::from_utf8_lossy(&sent).into_owned();
+        assert_eq!((code, text.contains('\u{1b}')), (0, coloured), "{setting}: {text}");
+        let seen = ["38;5;2m", "38;5;5m"].map(|code| text.contains(code));
+        assert_eq!(seen, [coloured; 2], "{text}");
+        let others = ["38;5;3m", "38;5;4m", "38;5;6m", "[48;", "[33m", "[36m"];
+        assert!(!others.iter().any(|code| text.contains(code)), "{text}");
+    }
+    let test = Test::new().play("");
+    let arguments = test.arguments(TASK, &["--auto-merge", "--tui"]);
+    let program = ["env", "TERM=dumb", env!("CARGO_BIN_EXE_archeflow")].into_iter();
+    let program: Vec<&str> = program.chain(arguments.iter().map(String::as_str)).collect();
+    assert_eq!(Pty::run(&test, &program, (110, 32)).says("--tui needs a terminal").0, 2);
+}
+
 /// U-16: from the third run of a kind on, the next one says at its start what they took.
 #[test]
 fn u_16_the_start_says_what_such_runs_took() {
