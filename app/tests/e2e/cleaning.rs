@@ -406,3 +406,18 @@ fn u_14_what_a_repository_that_is_gone_left_is_removed() {
     );
     assert_eq!(below(&test, "own-runs"), Vec::<String>::new());
 }
+
+#[test]
+fn u_14_a_run_that_was_not_started_here_keeps_all_it_has() {
+    let test = Test::new().play("").config("keep:\n  automatic: false\n  days: 0\n  runs: 1\n");
+    test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+    test.go(&[]).ended("awaiting_merge", "approved", 10);
+    let (left, runs) = (copies(&test), test.run_ids());
+    let refs = test.git(["for-each-ref"]);
+    fs::remove_dir_all(state(&test).join("own-runs")).unwrap();
+    let cleaned = test.beside(&["gc", "--all"]);
+    assert_eq!((cleaned.code, copies(&test), test.run_ids()), (0, left, runs), "{cleaned}");
+    assert_eq!(test.git(["for-each-ref"]), refs);
+    let kept = listed(&cleaned, "kept", "working copies");
+    assert!(!kept.is_empty() && cleaned.stdout.contains("was not started here"), "{cleaned}");
+}

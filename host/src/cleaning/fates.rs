@@ -34,12 +34,19 @@ pub(super) struct Fates {
     patience_days: u64,
     /// The run whose journal this process holds, at its end.
     own: Option<(PathBuf, String)>,
+    /// Where a run may be that was not started here.
+    roots: Vec<PathBuf>,
     records: Option<BTreeMap<String, Vec<RecordedRun>>>,
 }
 
 impl Fates {
-    pub(super) fn new(state: &Path, patience_days: u64, own: Option<(PathBuf, String)>) -> Fates {
-        Fates { state: state.to_path_buf(), patience_days, own, records: None }
+    pub(super) fn new(
+        state: &Path,
+        patience_days: u64,
+        roots: Vec<PathBuf>,
+        own: Option<(PathBuf, String)>,
+    ) -> Fates {
+        Fates { state: state.to_path_buf(), patience_days, own, roots, records: None }
     }
 
     pub(super) fn is_own(&self, root: &Path, run_id: &str) -> bool {
@@ -64,6 +71,10 @@ impl Fates {
             self.records = None;
         }
         let records = self.records().get(run_id).cloned().unwrap_or_default();
+        let journal = Path::new(".archeflow/events").join(format!("{run_id}.jsonl"));
+        if records.is_empty() && self.roots.iter().any(|root| disk::exists(&root.join(&journal))) {
+            return SeenRun::new(RunFate::Unknown);
+        }
         let seen = records.iter().map(|record| self.of_record(record));
         seen.max_by_key(|seen| (need(seen.fate), seen.last)).unwrap_or(SeenRun::new(RunFate::Gone))
     }

@@ -103,13 +103,14 @@ const RUNS_AT_AN_END: usize = 20;
 
 /// What a person asked for.
 pub fn clean(request: &CleaningRequest<'_>) -> CleaningReport {
+    let roots = request.repositories.iter().map(|one| one.places.root().to_path_buf()).collect();
     let mut cleaner = Cleaner {
         state: request.state,
         keep: request.keep,
         asked: true,
         dry_run: request.dry_run,
         now: clock::now(),
-        fates: Fates::new(request.state, request.keep.days, None),
+        fates: Fates::new(request.state, request.keep.days, roots, None),
         report: CleaningReport::default(),
     };
     for one in request.repositories {
@@ -139,7 +140,12 @@ pub fn after_run(driver: &Driver) -> Vec<(PathBuf, String)> {
         asked: false,
         dry_run: false,
         now: clock::now(),
-        fates: Fates::new(&world.state, world.keep.days, Some((root, world.run_id.clone()))),
+        fates: Fates::new(
+            &world.state,
+            world.keep.days,
+            vec![root.clone()],
+            Some((root, world.run_id.clone())),
+        ),
         report: CleaningReport::default(),
     };
     let here = CleanedRepository { places: world.places.clone(), repo: world.repo.clone() };
