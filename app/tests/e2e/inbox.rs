@@ -50,7 +50,7 @@ fn u_11_status_lists_what_waits_first_then_what_ended_last() {
 }
 
 #[test]
-fn u_11_u04_a_clean_review_waits_for_nobody() {
+fn u_11_u_04_a_clean_review_waits_for_nobody() {
     let finding = "src/app.txt:1 | WARNING | quality | The first line is odd | Change it | `line`";
     let test = Test::new().play(&review("guardian", "REJECTED", &[finding]));
     test.file("src/app.txt", "line\nmore\n");

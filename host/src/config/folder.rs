@@ -53,10 +53,10 @@ pub fn command_in(folder: &str, command: &str) -> String {
 
 /// The same for a value that is known to be a command.
 pub(super) fn value_in(folder: &str, value: SettingValue) -> SettingValue {
-    match value {
-        SettingValue::Text(command) => SettingValue::Text(command_in(folder, &command)),
-        other => other,
+    if let SettingValue::Text(command) = value {
+        return SettingValue::Text(command_in(folder, &command));
     }
+    value
 }
 
 #[cfg(test)]

@@ -29,14 +29,16 @@ impl Project {
     /// With the copies and the sandbox that runs have. `None` if nothing is committed yet.
     pub fn command_trial(self, settings: &Settings) -> Result<Option<CommandTrial>, Error> {
         let Some(target) = self.target.clone() else { return Ok(None) };
-        self.check_git(settings).or_else(|error| match error {
-            // Nothing is committed by a trial.
-            Error::Repo(git::repo::Error::NoIdentity | git::repo::Error::Signing(_)) => Ok(()),
-            other => Err(other),
-        })?;
+        // Nothing is committed by a trial.
+        let needed = |error: &Error| {
+            !matches!(error, Error::Repo(git::repo::Error::NoIdentity | git::repo::Error::Signing(_)))
+        };
+        if let Some(error) = self.check_git(settings).err().filter(needed) {
+            return Err(error);
+        }
         let sandbox = self.sandbox(settings)?;
         self.places.make()?;
-        let run_id = format!("init-{}", nonce());
+        let run_id = "init".to_owned();
         let extra = settings.variables();
         let env = (allowed_env(self.env.variables.clone(), &extra), self.client_variables(settings));
         let (tag, me) = (format!("{run_id}.{}", nonce()), self.env.me);
