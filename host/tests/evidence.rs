@@ -17,6 +17,7 @@ use archeflow_core::event::{EvidenceDone, EvidenceStart, Order, Report};
 use archeflow_core::model::{Reproduction, Scratch};
 use archeflow_core::rules::trial;
 use archeflow_core::run::Run;
+use archeflow_core::settings::KeepSettings;
 use archeflow_host::executors::{self, ExecutorFault, Message};
 use archeflow_host::git::{GitEnv, Repo};
 use archeflow_host::platform::children;
@@ -146,7 +147,7 @@ fn world(root: &std::path::Path, home: &std::path::Path, state: PathBuf) -> Worl
         (env, vec![]),
         BTreeMap::new(),
         WorldSandbox::Off,
-        archeflow_core::settings::KeepSettings::default(),
+        KeepSettings::default(),
     )
 }
 

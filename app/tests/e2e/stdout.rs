@@ -10,7 +10,7 @@ use crate::harness::Test;
 const NO_READER: i32 = 128 + 13;
 
 /// Arguments that a usage line does not show as required.
-const MORE: [(&str, &[&str]); 7] = [
+const MORE: [(&str, &[&str]); 8] = [
     ("completions", &["bash"]),
     ("continue", &["x", "--one-more-cycle"]),
     ("forget", &["--gone"]),
@@ -18,6 +18,7 @@ const MORE: [(&str, &[&str]); 7] = [
     ("run", &["x"]),
     ("demo", &["--quick", "--dir", "{base}/sample"]),
     ("replay compare", &["x", "y"]),
+    ("rollback", &["x", "--to", "1:do"]),
 ];
 
 /// Every command with arguments it accepts, from the program's own help: a new command is in here by itself. What fails
