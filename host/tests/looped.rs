@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use archeflow_core::model::{CheckEnd, LoopPolicy, Speaker};
+use archeflow_core::settings::KeepSettings;
 use archeflow_core::strategies::agent_loop::cyclefile::Ending;
 use archeflow_host::agent_loop::battery::{self, BatteryResults, Wanted};
 use archeflow_host::agent_loop::cycle::{CycleFile, PATH, unwritten};
@@ -305,7 +306,7 @@ fn world(root: &Path, home: &Path, state: PathBuf) -> World {
         (env, Vec::new()),
         BTreeMap::new(),
         WorldSandbox::Off,
-        archeflow_core::settings::KeepSettings::default(),
+        KeepSettings::default(),
     )
 }
 
