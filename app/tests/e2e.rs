@@ -15,6 +15,8 @@ mod hub;
 mod model;
 #[path = "harness/user.rs"]
 mod user;
+#[path = "e2e/walkthroughs.rs"]
+mod walkthroughs;
 #[path = "e2e/wire.rs"]
 mod wire;
 

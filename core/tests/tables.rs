@@ -613,6 +613,8 @@ fn u_13_what_init_proposes() {
             ("package.json", "no test specified") => {
                 r#"{"scripts":{"test":"echo \"Error: no test specified\" && exit 1"}}"#.to_owned()
             }
+            ("package.json", "other scripts") => r#"{"scripts":{"build":"tsc"}}"#.to_owned(),
+            ("package.json", "no scripts") => "{}".to_owned(),
             ("package.json", "broken") => "{".to_owned(),
             ("Makefile", target) => format!("{target}:\n\ttrue\n"),
             (_, _) => String::new(),

@@ -43,6 +43,14 @@ pub(crate) fn run(args: &InitArgs) -> Result<CommandOutput, Failure> {
     if !args.dry_run && !args.place.json && !given && !args.yes && session::talks() {
         return wizard::run(project, &args.place, &folder, proposed);
     }
+    for (flag, key, command) in [
+        ("--test-command", "test_command", &args.test_command),
+        ("--setup-command", "setup_command", &args.setup_command),
+    ] {
+        if let Some(command) = command {
+            Bundle::default().set(flag, key, command).map_err(config::Faults::from)?;
+        }
+    }
     let text = text(None, &proposed);
     if !args.dry_run {
         project.places.make()?;

@@ -118,6 +118,18 @@ fn errors_of_the_command_line_say_what_is_known() {
         (&["status", "-rf"], &["-r"]),
         (&["explain", "everything"], &["guardian", "max_cycles"]),
         (&["frobnicate"], &["frobnicate"]),
+        (&["rollback", "nowhere"], &["--to <CYCLE:PHASE>"]),
+        (&["rollback", "nowhere", "--to", "1:do"], &["nowhere", "archeflow list"]),
+        (&["revert", "nowhere"], &["nowhere", "archeflow list"]),
+        (&["gc", "everything"], &["everything"]),
+        (&["forget", "/no/such/place"], &["/no/such/place", "archeflow list --all"]),
+        (&["run", TASK, "--estimate", "--dry-run"], &["--estimate", "--dry-run"]),
+        (&["run", "--estimate"], &["<TASK>"]),
+        (&["init", "quick"], &["quick", "quick-fix", "archeflow init --list"]),
+        (&["init", "--test-command", "make\ntest"], &["test_command", "a command on one line"]),
+        (&["init", "--setup-command", "  "], &["setup_command", "a command on one line"]),
+        (&["run", TASK, "--agent", "cmd:true", "--setup-command", ""], &["setup_command"]),
+        (&["run", TASK, "--agent", "cmd:true", "--no-tests", "--test-command", "x"], &["--no-tests"]),
     ] {
         let refused = test.run(arguments).refused(2, words);
         assert!(test.run_ids().is_empty(), "nothing was started\n{refused}");

@@ -83,7 +83,7 @@ fn json_is_one_object_also_when_refused() {
 }
 
 #[test]
-fn init_proposes_a_test_command_and_overwrites_nothing() {
+fn u_13_init_proposes_a_test_command_and_overwrites_nothing() {
     for (file, command) in [("Cargo.toml", "cargo test"), ("package.json", "npm test"), ("go.mod", "go test")]
     {
         let test = Test::new();

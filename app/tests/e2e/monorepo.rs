@@ -51,12 +51,16 @@ fn u_16_each_folder_is_approved_for_itself() {
 }
 
 #[test]
-fn u_16_a_typed_command_runs_where_it_was_typed() {
-    let test = test().from("packages/b");
-    assert_eq!(test.run(&["trust", "--yes"]).code, 0);
-    let merged =
-        test.go(&["--auto-merge", "--test-command", "grep -q b app.txt"]).ended("merged", "approved", 0);
-    assert_eq!(merged.events("run.start")[0]["config"]["test_command"], "cd packages/b && grep -q b app.txt");
+fn u_16_a_typed_command_runs_in_the_same_folder() {
+    for (place, command) in
+        [("packages/a", "cd packages/a && grep -q a app.txt"), ("packages/b", "grep -q a packages/a/app.txt")]
+    {
+        let test = test().from(place);
+        assert_eq!(test.run(&["trust", "--yes"]).code, 0);
+        let typed = command.trim_start_matches("cd packages/a && ");
+        let merged = test.go(&["--auto-merge", "--test-command", typed]).ended("merged", "approved", 0);
+        assert_eq!(merged.events("run.start")[0]["config"]["test_command"], command, "{place}");
+    }
 }
 
 #[test]

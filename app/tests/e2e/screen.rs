@@ -34,7 +34,7 @@ impl Pty {
         Pty::run(test, &program, size)
     }
 
-    fn run(test: &Test, program: &[&str], size: (u16, u16)) -> Pty {
+    pub(crate) fn run(test: &Test, program: &[&str], size: (u16, u16)) -> Pty {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();

@@ -111,11 +111,12 @@ fn node(files: &ProjectFiles<'_>) -> Option<ProposedCommand> {
     })
 }
 
-/// A package without a test script has no tests, and what `npm init` writes there is none.
+/// A package whose scripts have no test has none, and what `npm init` writes there is none. One without scripts may get
+/// some.
 fn node_tests(files: &ProjectFiles<'_>) -> Option<ProposedCommand> {
     let package = package(files);
-    let script = package["scripts"]["test"].as_str()?;
-    if script.contains("no test specified") {
+    let script = package["scripts"]["test"].as_str();
+    if package["scripts"].is_object() && script.is_none_or(|script| script.contains("no test specified")) {
         return None;
     }
     let manager = match () {
@@ -124,7 +125,10 @@ fn node_tests(files: &ProjectFiles<'_>) -> Option<ProposedCommand> {
         () if (files.has)("bun.lock") || (files.has)("bun.lockb") => "bun run",
         () => "npm",
     };
-    let why = "package.json has a test script".to_owned();
+    let why = match script {
+        Some(_) => "package.json has a test script".to_owned(),
+        None => "there is a package.json".to_owned(),
+    };
     Some(ProposedCommand { command: format!("{manager} test"), why })
 }
 

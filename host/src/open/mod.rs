@@ -226,14 +226,14 @@ impl Project {
         Ok(config::Settings::resolve(&inputs)?)
     }
 
-    /// Commands run where they were typed. The user's environment variables count as flags, unless a flag was given.
+    /// Commands that are typed run in the same folder as configured ones. The user's environment variables count as flags, unless a flag was given.
     fn typed_here(&self, flags: &config::Flags) -> config::Flags {
         let said = |wanted: &str| {
             let said = self.env.variables.iter().find(|(name, _)| name == wanted);
             said.map(|(_, value)| value.to_string_lossy().into_owned()).filter(|value| !value.is_empty())
         };
         let here = |command: &Option<String>| {
-            command.as_ref().map(|command| config::folder::command_in(&self.standing, command))
+            command.as_ref().map(|command| config::folder::command_in(&self.folder, command))
         };
         config::Flags {
             test_command: here(&flags.test_command),
