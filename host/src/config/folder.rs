@@ -19,7 +19,9 @@ impl<'a> FolderFile<'a> {
     pub fn of(path: &'a str) -> Option<FolderFile<'a>> {
         let folder = |name: &str| match path.strip_suffix(name)? {
             "" => Some(""),
-            folder => folder.strip_suffix('/'),
+            folder => {
+                folder.strip_suffix('/').filter(|folder| !folder.is_empty() && !folder.starts_with('/'))
+            }
         };
         let config = folder(REPOSITORY_CONFIG).map(|folder| FolderFile::Config { folder });
         config.or_else(|| folder(REPOSITORY_HOOKS).map(|folder| FolderFile::Hooks { folder }))
@@ -70,6 +72,8 @@ mod tests {
             (".archeflow/config.yaml", config("")),
             ("packages/a/.archeflow/config.yaml", config("packages/a")),
             ("a/.archeflow/hooks.yaml", Some(FolderFile::Hooks { folder: "a" })),
+            ("/.archeflow/config.yaml", None),
+            ("/a/.archeflow/config.yaml", None),
             ("a.archeflow/config.yaml", None),
             ("a/config.yaml", None),
             (".archeflow/archetypes/x.md", None),
