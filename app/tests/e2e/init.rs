@@ -86,7 +86,8 @@ fn u_13_whoever_leaves_early_leaves_nothing_behind() {
         for press in presses {
             pty.see(questions.next().unwrap()).press(press);
         }
-        let (ended, _) = pty.says(if code == 0 { "Nothing was written" } else { "nothing was written" });
+        let (ended, _) =
+            pty.says(if code == 0 { "No configuration was written" } else { "no configuration was written" });
         assert_eq!(ended, code, "{presses:?}");
         assert_eq!(test.read(CONFIG), "", "{presses:?}");
         assert_eq!(test.git(["status", "--porcelain"]), "");

@@ -360,6 +360,23 @@ fn s_01_a_foreign_journal_is_never_executed() {
 }
 
 #[test]
+fn s_01_every_command_of_a_foreign_run_is_shown() {
+    let test = Test::new().play("");
+    let ended = test.go(&["--unattended", "--setup-command", "true setting-up"]).ended(
+        "awaiting_merge",
+        "approved",
+        10,
+    );
+    fs::remove_dir_all(test.home().join(".local/state/archeflow/own-runs")).unwrap();
+    let shown = test.run(&["trust", "--run", &ended.id, "--show"]);
+    for command in
+        ["setup_command = true setting-up", "test_command = sh tests/check.sh", "agents.default = "]
+    {
+        assert!(shown.stdout.contains(command), "{command}: {shown}");
+    }
+}
+
+#[test]
 fn s_01_a_run_from_before_the_records_is_taken_over_as_it_was_shown() {
     let (test, id) = stopped_run();
     let records = test.home().join(".local/state/archeflow/own-runs");

@@ -1,6 +1,6 @@
 //! Set up in one go (U-13): agent, setup, tests and trust in four questions, each with a proposal, each tried at once.
 //!
-//! Nothing is written before the last answer, so whoever leaves early leaves nothing behind.
+//! No configuration is written before the last answer. Trying the commands leaves their logs in `.archeflow/artifacts/init`.
 
 use std::io::BufRead;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -58,7 +58,7 @@ pub(super) fn run(
     let answer = ask("     Write it, commit it and approve it? [Y/n, w to write it only]", "y")?;
     let is_no = ["n", "no", "-"].contains(&answer.to_lowercase().as_str());
     if is_no {
-        return Ok(CommandOutput::text("Nothing was written.\n".to_owned()));
+        return Ok(CommandOutput::text("No configuration was written.\n".to_owned()));
     }
     let project = open_project(place, None, false)?;
     project.places.make()?;
@@ -86,12 +86,12 @@ pub(super) fn run(
     Ok(CommandOutput::text(out))
 }
 
-/// Who works. Whoever is chosen is asked one short question.
+/// Asks which agent to use, and asks that agent one short question.
 fn agent(project: &Project, settings: &Settings) -> Result<Option<String>, Failure> {
     let (env, own) =
         (allowed_env(std::env::vars_os(), &settings.variables()), client_env(std::env::vars_os()));
     let found: Vec<InstalledClient> = probe::clients(&env, &own).collect();
-    tell!("\n1/4  Agent: who works");
+    tell!("\n1/4  Agent: the client or command that does the work");
     for client in &found {
         let wrong = client.wrong().map(|wrong| format!(": {wrong}")).unwrap_or_default();
         tell!("     {} {}{}", client.client.name, safe_line(&client.describe()), safe_line(&wrong));
@@ -244,7 +244,7 @@ fn ask(question: &str, proposal: &str) -> Result<String, Failure> {
             Err(Failure::new(
                 130,
                 "left",
-                "no answer: nothing was written",
+                "no answer: no configuration was written",
                 "Start again with: archeflow init",
             ))
         }
@@ -283,7 +283,7 @@ const STOPPED: i32 = 130;
 
 fn stop_on_signals() -> Result<(), Failure> {
     proc::signals::listen(|_| {
-        tell!("\nstopped; nothing was written");
+        tell!("\nstopped; no configuration was written");
         match &*INTERRUPT.lock().unwrap_or_else(PoisonError::into_inner) {
             // Ends as soon as what it waits for has ended.
             Some(world) => world.kill_now(),

@@ -106,7 +106,7 @@ fn looked_at(run: &Run, work: &Change) -> Vec<String> {
     lines
 }
 
-/// So many files are listed.
+/// The most files that a question lists.
 const FILES: usize = 10;
 
 fn done_to(status: FileStatus) -> &'static str {

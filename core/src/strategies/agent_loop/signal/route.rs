@@ -114,7 +114,7 @@ fn is_legal(agent: Speaker, result: Token, next: Speaker) -> bool {
             matches!(next, Speaker::Actor | Speaker::Human)
         }
         Token::ClarificationNeeded => next == Speaker::Human,
-        // Whoever is named: a step that is done is judged, and a person who is named is asked (L-01, L-05).
+        // A finished step goes to the Judge, and a named person is asked, whatever `Next` says (L-01, L-05).
         Token::Success => next != Speaker::Actor,
         // To a person where the command was forbidden or nothing can be done (PC-03).
         Token::Fail | Token::Insufficient => matches!(next, Speaker::Planner | Speaker::Human),
