@@ -1,7 +1,9 @@
 //! Facts about a change: which paths differ between two commits, by how much, and the diff to show.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::native::{AskGit, Native, ObjectKind, Objects};
 use super::repo::{Repo, answered};
 use super::{ObjectId, content, runner};
 
@@ -38,6 +40,50 @@ pub struct ChangedPath {
     pub size_new: u64,
 }
 
+/// Changes between two commits that were asked for before. They can't change: commits are named by their content.
+#[derive(Debug, Default)]
+pub(super) struct KnownChanges(Mutex<Known>);
+
+type Pair = (ObjectId, ObjectId);
+
+#[derive(Debug, Default)]
+struct Known {
+    paths: Option<(Pair, Vec<ChangedPath>)>,
+    text: Option<(Pair, Vec<u8>)>,
+}
+
+/// What is kept of one change. A larger one is asked for again.
+const MOST_KEPT: usize = 256 * 1024;
+
+impl KnownChanges {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn paths(&self, pair: &Pair) -> Option<Vec<ChangedPath>> {
+        self.known().paths.as_ref().filter(|(known, _)| known == pair).map(|(_, paths)| paths.clone())
+    }
+
+    fn keep_paths(&self, pair: Pair, paths: &[ChangedPath]) {
+        if paths.len() <= MOST_KEPT / 256 {
+            self.known().paths = Some((pair, paths.to_vec()));
+        }
+    }
+
+    fn text(&self, pair: &Pair, cap: usize) -> Option<DiffText> {
+        let known = self.known();
+        let (_, bytes) = known.text.as_ref().filter(|(known, _)| known == pair)?;
+        let truncated_at = (bytes.len() > cap).then_some(bytes.len() as u64);
+        Some(DiffText { bytes: bytes[..bytes.len().min(cap)].to_vec(), truncated_at })
+    }
+
+    fn keep_text(&self, pair: Pair, text: &DiffText) {
+        if text.truncated_at.is_none() && text.bytes.len() <= MOST_KEPT {
+            self.known().text = Some((pair, text.bytes.clone()));
+        }
+    }
+}
+
 /// A unified diff, cut at the limit asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffText {
@@ -66,6 +112,95 @@ impl DiffText {
 
 /// The paths that differ from `base` to `commit`, without guessing at renames.
 pub fn changed(repo: &Repo, base: &ObjectId, commit: &ObjectId) -> Result<Vec<ChangedPath>, runner::Error> {
+    let pair = (base.clone(), commit.clone());
+    if let Some(known) = repo.known_changes.paths(&pair) {
+        return Ok(known);
+    }
+    let changed = match repo.native().and_then(|objects| counted_here(objects, base, commit)) {
+        Ok(changed) => changed,
+        Err(AskGit) => match counted_with_text(repo, base, commit)? {
+            Some(changed) => changed,
+            None => counted_by_git(repo, base, commit)?,
+        },
+    };
+    repo.known_changes.keep_paths(pair, &changed);
+    Ok(changed)
+}
+
+/// Counts and diff of a small change from one process, since whoever asks for the one soon asks for the other. `None`
+/// if the change is large, or has renames, which the counts are without.
+fn counted_with_text(
+    repo: &Repo,
+    base: &ObjectId,
+    commit: &ObjectId,
+) -> Result<Option<Vec<ChangedPath>>, runner::Error> {
+    let is_small = |objects: &Objects| {
+        let mut bytes = 0_u64;
+        for one in objects.touched(base, commit)? {
+            for oid in [&one.old_oid, &one.new_oid].into_iter().filter(|oid| !oid.is_zero()) {
+                bytes = bytes.saturating_add(objects.header(oid)?.ok_or(AskGit)?.1);
+            }
+        }
+        Ok(bytes <= MOST_KEPT as u64)
+    };
+    if repo.native().and_then(is_small) != Ok(true) {
+        return Ok(None);
+    }
+    let output = repo
+        .side()?
+        .args(["diff-tree", "-r", "-z", "--raw", "--numstat", "--no-abbrev", "-p", "-M", "--full-index"])
+        .args(["--no-ext-diff", "--no-textconv", "--no-color", base.as_str(), commit.as_str()])
+        .done()?
+        .stdout;
+    // An empty field parts the paths from the diff.
+    let Some(end) = output.windows(2).position(|pair| pair == [0, 0]) else { return Ok(None) };
+    let (paths, text) = (&output[..=end], &output[end + 2..]);
+    let has_rename = paths.split(|byte| *byte == 0).any(|field| {
+        field.starts_with(b":")
+            && field.rsplit(|byte| *byte == b' ').next().is_some_and(|word| word.starts_with(b"R"))
+    });
+    let Some(mut changed) = parse(paths).filter(|_| !has_rename) else { return Ok(None) };
+    fill_sizes(repo, &mut changed)?;
+    let text = DiffText { bytes: text.to_vec(), truncated_at: None };
+    repo.known_changes.keep_text((base.clone(), commit.clone()), &text);
+    Ok(Some(changed))
+}
+
+/// The lines of files that are new or gone need no comparison.
+fn counted_here(objects: &Objects, base: &ObjectId, commit: &ObjectId) -> Native<Vec<ChangedPath>> {
+    let mut changed = objects.touched(base, commit)?;
+    for one in &mut changed {
+        let oid = match one.status {
+            PathStatus::Added => &one.new_oid,
+            PathStatus::Deleted => &one.old_oid,
+            PathStatus::Modified | PathStatus::TypeChanged => return Err(AskGit),
+        };
+        if one.old_mode == GITLINK || one.new_mode == GITLINK {
+            return Err(AskGit);
+        }
+        let content = objects.read(oid, ObjectKind::Blob)?;
+        let lines = (!content.is_empty()).then(|| {
+            content.iter().filter(|byte| **byte == b'\n').count() + usize::from(!content.ends_with(b"\n"))
+        });
+        let lines = (!is_binary(&content)).then_some(lines.unwrap_or(0) as u64);
+        let none = lines.map(|_| 0);
+        (one.added, one.deleted) =
+            if one.status == PathStatus::Added { (lines, none) } else { (none, lines) };
+        one.size_new = if one.status == PathStatus::Added { content.len() as u64 } else { 0 };
+    }
+    Ok(changed)
+}
+
+/// As git decides it.
+fn is_binary(content: &[u8]) -> bool {
+    content[..content.len().min(8000)].contains(&0)
+}
+
+pub(super) fn counted_by_git(
+    repo: &Repo,
+    base: &ObjectId,
+    commit: &ObjectId,
+) -> Result<Vec<ChangedPath>, runner::Error> {
     let output = repo
         .side()?
         .args(["diff-tree", "-r", "-z", "--raw", "--numstat", "--no-abbrev", "--no-renames"])
@@ -83,6 +218,9 @@ pub(super) fn touched(
     base: &ObjectId,
     commit: &ObjectId,
 ) -> Result<Vec<ChangedPath>, runner::Error> {
+    if let Ok(changed) = repo.native().and_then(|objects| objects.touched(base, commit)) {
+        return Ok(changed);
+    }
     let output = repo
         .side()?
         .args([
@@ -122,6 +260,10 @@ pub fn diff_text(
     cap: usize,
 ) -> Result<DiffText, runner::Error> {
     let parted = parted(repo, base, commit)?;
+    let pair = (parted.clone(), commit.clone());
+    if let Some(known) = repo.known_changes.text(&pair, cap) {
+        return Ok(known);
+    }
     let output = repo
         .side()?
         .args(["diff-tree", "-r", "-p", "-M", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color"])
@@ -129,7 +271,9 @@ pub fn diff_text(
         .cap(cap)
         .done()?;
     let truncated_at = (output.total > output.stdout.len() as u64).then_some(output.total);
-    Ok(DiffText { bytes: output.stdout, truncated_at })
+    let text = DiffText { bytes: output.stdout, truncated_at };
+    repo.known_changes.keep_text(pair, &text);
+    Ok(text)
 }
 
 /// The same diff as a whole, from where the two [`parted`], handed over as it comes.
@@ -139,11 +283,27 @@ pub fn diff_stream(
     commit: &ObjectId,
     take: runner::Taker<'_>,
 ) -> Result<(), runner::Error> {
+    let pair = (parted.clone(), commit.clone());
+    if let Some(known) = repo.known_changes.text(&pair, usize::MAX) {
+        let io = |source| runner::Error::Io { what: "diff-tree".to_owned(), source };
+        return take(&known.bytes).map_err(io);
+    }
+    let mut kept = Some(Vec::new());
     repo.side()?
         .args(["diff-tree", "-r", "-p", "-M", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color"])
         .args([parted.as_str(), commit.as_str()])
         .deadline(LONG)
-        .stream(take)
+        .stream(&mut |bytes| {
+            kept = kept.take().filter(|kept: &Vec<u8>| kept.len() + bytes.len() <= MOST_KEPT);
+            if let Some(kept) = &mut kept {
+                kept.extend_from_slice(bytes);
+            }
+            take(bytes)
+        })?;
+    if let Some(bytes) = kept {
+        repo.known_changes.keep_text(pair, &DiffText { bytes, truncated_at: None });
+    }
+    Ok(())
 }
 
 /// The path behind `---` or `+++` in a diff, without its `a/` or `b/`, as the log writes it.
@@ -158,6 +318,9 @@ pub(crate) fn path_in_header(name: &[u8], side: &[u8]) -> Option<String> {
 
 /// How many commits lead from `base` to `commit`.
 pub fn commits(repo: &Repo, base: &ObjectId, commit: &ObjectId) -> Result<u32, runner::Error> {
+    if let Ok(count) = repo.history().and_then(|objects| objects.distance(base, commit)) {
+        return Ok(count);
+    }
     let range = format!("{base}..{commit}");
     let output = repo.side()?.args(["rev-list", "--count", &range]).done()?;
     Ok(String::from_utf8_lossy(output.line()).trim().parse().unwrap_or(0))
@@ -165,6 +328,9 @@ pub fn commits(repo: &Repo, base: &ObjectId, commit: &ObjectId) -> Result<u32, r
 
 /// Where two lines of history parted; `None` when they have nothing in common.
 pub fn merge_base(repo: &Repo, one: &ObjectId, other: &ObjectId) -> Result<Option<ObjectId>, runner::Error> {
+    if let Ok(base) = repo.history().and_then(|objects| objects.merge_base(one, other)) {
+        return Ok(Some(base));
+    }
     let args = ["merge-base", one.as_str(), other.as_str()];
     let output = repo.side()?.args(args).run()?;
     match output.status.code() {
@@ -244,6 +410,16 @@ fn fill_sizes(repo: &Repo, changed: &mut [ChangedPath]) -> Result<(), runner::Er
     let mut files: Vec<&mut ChangedPath> =
         changed.iter_mut().filter(|one| !one.new_oid.is_zero() && one.new_mode != GITLINK).collect();
     if files.is_empty() {
+        return Ok(());
+    }
+    let sizes =
+        |objects: &Objects| files.iter().map(|one| objects.header(&one.new_oid)).collect::<Native<Vec<_>>>();
+    if let Ok(sizes) = repo.native().and_then(sizes)
+        && sizes.iter().all(Option::is_some)
+    {
+        for (one, size) in files.iter_mut().zip(sizes) {
+            one.size_new = size.map_or(0, |(_, size)| size);
+        }
         return Ok(());
     }
     let input: String = files.iter().map(|one| format!("{}\n", one.new_oid)).collect();

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::native::{AskGit, Native, Refs};
 use super::repo::{Repo, short_name};
 use super::{files, runner};
 use crate::platform::files as os;
@@ -40,6 +41,9 @@ const MARKS: &[(&str, &str)] = &[
 const RETURNS: &[&str] = &["rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START"];
 
 pub(super) fn list(repo: &Repo) -> Result<Vec<Checkout>, runner::Error> {
+    if let Ok(only) = only_tree(repo) {
+        return Ok(vec![only]);
+    }
     let listing = repo.refs()?.args(["worktree", "list", "--porcelain", "-z"]).done()?.stdout;
     let mut found = Vec::new();
     let mut first = true;
@@ -53,6 +57,18 @@ pub(super) fn list(repo: &Repo) -> Result<Vec<Checkout>, runner::Error> {
         }
     }
     Ok(found)
+}
+
+/// The main working tree, if it is the one we were opened in and there are no others.
+fn only_tree(repo: &Repo) -> Native<Checkout> {
+    let refs = Refs::of(&repo.common_dir)?;
+    match &repo.work_tree {
+        Some(tree) if repo.git_dir == repo.common_dir && refs.linked_trees()?.is_empty() => {
+            let branch = refs.checked_out(&repo.git_dir)?;
+            Ok(Checkout { tree: tree.clone(), git_dir: repo.common_dir.clone(), branch })
+        }
+        Some(_) | None => Err(AskGit),
+    }
 }
 
 /// One entry of the listing; `None` for a bare repository and for a tree that is not there.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use super::change::LONG;
+use super::native::{AskGit, Native, ObjectKind, Objects};
 use super::repo::Repo;
 use super::{ObjectId, runner};
 
@@ -85,6 +86,9 @@ impl<'a> CommitFiles<'a> {
 
     /// The object and size of each path that is a file.
     fn sizes(&self, paths: &[&[u8]]) -> Result<Vec<Option<(ObjectId, u64)>>, runner::Error> {
+        if let Ok(found) = self.sizes_here(paths) {
+            return Ok(found);
+        }
         let names: Vec<Vec<u8>> = paths.iter().map(|path| self.object_name(path)).collect();
         let output = self
             .repo
@@ -96,13 +100,23 @@ impl<'a> CommitFiles<'a> {
         Ok(names.iter().map(|name| next_size(&mut rest, name)).collect())
     }
 
+    fn sizes_here(&self, paths: &[&[u8]]) -> Native<Vec<Option<(ObjectId, u64)>>> {
+        let objects = self.repo.native()?;
+        paths
+            .iter()
+            .map(|path| if is_odd(path) { Ok(None) } else { objects.file(&self.commit, path) })
+            .collect()
+    }
+
     /// A path that starts with a dot segment would be read relative to somewhere; no tree has such a name.
     fn object_name(&self, path: &[u8]) -> Vec<u8> {
-        let odd = path.is_empty()
-            || path.split(|byte| *byte == b'/').any(|part| matches!(part, b"" | b"." | b".."));
-        let path: &[u8] = if odd { b".git" } else { path };
+        let path: &[u8] = if is_odd(path) { b".git" } else { path };
         [self.commit.as_str().as_bytes(), b":", path].concat()
     }
+}
+
+fn is_odd(path: &[u8]) -> bool {
+    path.is_empty() || path.split(|byte| *byte == b'/').any(|part| matches!(part, b"" | b"." | b".."))
 }
 
 fn next_size(rest: &mut &[u8], name: &[u8]) -> Option<(ObjectId, u64)> {
@@ -127,6 +141,10 @@ pub(crate) fn read_blobs(repo: &Repo, oids: &[&ObjectId]) -> Result<Vec<Vec<u8>>
     if oids.is_empty() {
         return Ok(Vec::new());
     }
+    let read = |objects: &Objects| oids.iter().map(|oid| objects.read(oid, ObjectKind::Blob)).collect();
+    if let Ok(all) = repo.native().and_then(read) {
+        return Ok(all);
+    }
     let input: String = oids.iter().map(|oid| format!("{oid}\n")).collect();
     let output = repo.side()?.args(["cat-file", "--batch"]).input(input).done()?;
     contents(&output.stdout, oids.len())
@@ -142,11 +160,37 @@ pub(crate) fn stream_blobs(
     if oids.is_empty() {
         return Ok(());
     }
+    if repo.native().and_then(|objects| pass_on(objects, oids, take)).is_ok() {
+        return Ok(());
+    }
     let input: String = oids.iter().map(|oid| format!("{oid}\n")).collect();
     let mut reader = Batch::default();
     let git = repo.side()?.args(["cat-file", "--batch"]).input(input).deadline(LONG);
     git.stream(&mut |bytes| reader.feed(bytes, take))?;
     if reader.blob == oids.len() { Ok(()) } else { Err(unexpected(&reader.head)) }
+}
+
+/// Blobs that are read here one after the other; more of them are read by git while we work on what it sent.
+const FEW_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Passes on blobs if there are few of them. Nothing was passed on when git has to be asked.
+fn pass_on(objects: &Objects, oids: &[&ObjectId], take: &mut dyn FnMut(usize, &[u8])) -> Native<()> {
+    let mut bytes = 0_u64;
+    for oid in oids {
+        match objects.header(oid)? {
+            Some((ObjectKind::Blob, size)) => bytes = bytes.saturating_add(size),
+            Some(_) | None => return Err(AskGit),
+        }
+    }
+    if bytes > FEW_BYTES {
+        return Err(AskGit);
+    }
+    let contents: Vec<Vec<u8>> =
+        oids.iter().map(|oid| objects.read(oid, ObjectKind::Blob)).collect::<Native<_>>()?;
+    for (blob, content) in contents.iter().enumerate().filter(|(_, content)| !content.is_empty()) {
+        take(blob, content);
+    }
+    Ok(())
 }
 
 /// Where in the output of `cat-file --batch` we are.

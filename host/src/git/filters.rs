@@ -71,11 +71,14 @@ impl Repo {
             return true;
         }
         let place = self.work_tree.as_deref().unwrap_or(&self.git_dir);
-        let asked = GitCommand::as_user(place, &self.env)
-            .and_then(|git| git.args(["config", "--type=path", "--get", "core.attributesFile"]).run());
-        let file = match asked {
-            Ok(output) if output.status.success() => files::owned_path(output.line()),
-            Ok(_) | Err(_) => {
+        let ask = || {
+            let git = GitCommand::as_user(place, &self.env).ok()?;
+            let output = git.args(["config", "--type=path", "--get", "core.attributesFile"]).run().ok()?;
+            output.status.success().then(|| files::owned_path(output.line()))
+        };
+        let file = match self.user.attributes_file(&self.env).unwrap_or_else(|_| ask()) {
+            Some(file) => file,
+            None => {
                 let config = self.env.get("XDG_CONFIG_HOME").filter(|value| !value.is_empty());
                 let home =
                     self.env.get("HOME").map(|home| os::path(os::bytes(home).to_vec()).join(".config"));

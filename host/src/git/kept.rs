@@ -1,5 +1,8 @@
 //! The refs below `refs/archeflow/keep`, which keep what runs made.
 
+use std::collections::BTreeMap;
+
+use super::native::{AskGit, Native, Refs};
 use super::runner::Error;
 use super::{ObjectId, Repo};
 
@@ -37,11 +40,23 @@ impl Repo {
         let now = self.resolve_all(&names)?;
         let new = wanted.iter().filter(|(name, commit)| now.get(name) != Some(commit));
         let commands: String = new.map(|(name, commit)| format!("update {name}\0{commit}\0\0")).collect();
-        if commands.is_empty() {
+        if commands.is_empty() || self.create_here(wanted, &now).is_ok() {
             return Ok(());
         }
         let args = ["update-ref", "-m", "archeflow: end of a phase", "-z", "--stdin"];
         self.refs()?.args(args).input(commands).done()?;
+        Ok(())
+    }
+
+    /// Makes refs that are not there yet, each in one step that fails if another process was faster.
+    fn create_here(&self, wanted: &[(String, ObjectId)], now: &BTreeMap<String, ObjectId>) -> Native<()> {
+        let refs = Refs::of(&self.common_dir)?;
+        if wanted.iter().any(|(name, commit)| now.get(name).is_some_and(|now| now != commit)) {
+            return Err(AskGit);
+        }
+        for (name, commit) in wanted.iter().filter(|(name, _)| !now.contains_key(name)) {
+            refs.create(name, commit)?;
+        }
         Ok(())
     }
 

@@ -8,8 +8,10 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use super::checkouts::{self, Checkout, Operation};
+use super::native::{AskGit, Native, Objects, Refs};
 use super::runner::{self, GitCommand};
 use super::side::{self, Layout};
 use super::signing::SigningFault;
@@ -151,6 +153,11 @@ pub struct Repo {
     id: String,
     identity: Identity,
     pub(super) exclude: Vec<u8>,
+    /// The user's configuration as it was when the repository was opened.
+    pub(super) user: Arc<UserConfig>,
+    native: Arc<OnceLock<Native<Objects>>>,
+    /// What was found out about changes between two commits, which never changes.
+    pub(super) known_changes: Arc<super::change::KnownChanges>,
 }
 
 /// How many stores that borrow from each other are followed.
@@ -160,49 +167,29 @@ impl Repo {
     /// Opens the repository that `path` is in. `state` is the program's own state directory: the side
     /// directory is kept there.
     pub fn open(path: &Path, state: &Path, env: &GitEnv) -> Result<Repo, Error> {
-        runner::check_version()?;
-        let ask = |question: &[&str]| accepted(path, env, question);
-        let facts = ask(&[
-            "--is-inside-git-dir",
-            "--is-bare-repository",
-            "--is-inside-work-tree",
-            "--show-object-format",
-        ])?;
-        let facts = String::from_utf8_lossy(&facts).into_owned();
-        let facts: Vec<&str> = facts.lines().collect();
-        let [inside_git_dir, bare, inside_work_tree, format] = facts[..] else {
-            let answer = facts.join(" ");
-            return Err(runner::Error::Unexpected { what: "rev-parse".to_owned(), answer }.into());
-        };
-        if inside_git_dir == "true" && bare != "true" {
-            return Err(Error::InsideGitDir { path: path.to_owned() });
-        }
-        // One question each: a path may hold any byte but NUL, even the newline that ends the answer.
-        let absolute =
-            |question| ask(&["--path-format=absolute", question]).map(|answer| files::owned_path(&answer));
-        let git_dir = canonical(&absolute("--git-dir")?)?;
-        let common_dir = canonical(&absolute("--git-common-dir")?)?;
-        let work_tree = match inside_work_tree {
-            "true" => Some(canonical(&absolute("--show-toplevel")?)?),
-            _ => None,
-        };
+        runner::check_version_once(&state.join("git-version"))?;
+        let Facts { format, git_dir, common_dir, work_tree } = Facts::ask(path, env)?;
         let objects = canonical(&common_dir.join("objects"))?;
         let id = blake3::hash(os::bytes(&common_dir)).to_hex()[..16].to_owned();
         let user = UserConfig::read(path, env)?;
         let mut exclude = fs::read(common_dir.join("info/exclude")).unwrap_or_default();
         exclude.extend(user.excludes(env));
+        let identity = user.identity(env);
         let side = state.join("repositories").join(format!("{id}.git"));
         let repo = Repo {
             git_dir,
             common_dir,
             work_tree,
             objects,
-            format: format.to_owned(),
+            format,
             env: env.clone(),
             side,
             id,
-            identity: user.identity(env),
+            identity,
             exclude,
+            user: Arc::new(user),
+            native: Arc::default(),
+            known_changes: Arc::default(),
         };
         repo.lay_out_side().map_err(|source| Error::Io { path: repo.side.clone(), source })?;
         Ok(repo)
@@ -284,6 +271,9 @@ impl Repo {
 
     /// The branch that is checked out, by its full name; it may have no commit yet.
     pub(super) fn current_branch(&self) -> Result<Option<String>, Error> {
+        if let Ok(branch) = Refs::of(&self.common_dir).and_then(|refs| refs.checked_out(&self.git_dir)) {
+            return Ok(branch.filter(|branch| branch.starts_with("refs/heads/")));
+        }
         let output = GitCommand::new(&self.git_dir)?.args(["symbolic-ref", "-q", "HEAD"]).run()?;
         let branch = String::from_utf8_lossy(output.line()).into_owned();
         Ok((output.status.success() && branch.starts_with("refs/heads/")).then_some(branch))
@@ -291,15 +281,44 @@ impl Repo {
 
     /// The commit a full ref name points at.
     pub fn resolve(&self, reference: &str) -> Result<Option<ObjectId>, runner::Error> {
+        if let Ok(found) = self.resolve_here(reference) {
+            return Ok(found);
+        }
         let commit = format!("{reference}^{{commit}}");
         let output = self.refs()?.args(["rev-parse", "--verify", "-q", "--end-of-options", &commit]).run()?;
         Ok(if output.status.success() { ObjectId::parse(output.line()).ok() } else { None })
+    }
+
+    fn resolve_here(&self, reference: &str) -> Native<Option<ObjectId>> {
+        match Refs::of(&self.common_dir)?.find(reference)? {
+            Some(oid) if self.native()?.has_commit(&oid)? => Ok(Some(oid)),
+            // Git knows what to do with a ref to something else.
+            Some(_) => Err(AskGit),
+            None => Ok(None),
+        }
+    }
+
+    /// The user's objects, read by this process.
+    pub(super) fn native(&self) -> Native<&Objects> {
+        let opened = self.native.get_or_init(|| Objects::open(&self.objects, &self.format));
+        opened.as_ref().map_err(|ask| *ask)
+    }
+
+    /// The same for questions about history, which in a shallow clone only git answers.
+    pub(super) fn history(&self) -> Native<&Objects> {
+        if files::exists(&self.common_dir.join("shallow")) { Err(AskGit) } else { self.native() }
     }
 
     /// The commits that these full ref names point at; those that are not there are left out.
     pub fn resolve_all(&self, references: &[&str]) -> Result<BTreeMap<String, ObjectId>, runner::Error> {
         if references.is_empty() {
             return Ok(BTreeMap::new());
+        }
+        let found: Native<Vec<Option<ObjectId>>> =
+            references.iter().map(|reference| self.resolve_here(reference)).collect();
+        if let Ok(found) = found {
+            let pairs = references.iter().zip(found);
+            return Ok(pairs.filter_map(|(name, oid)| Some(((*name).to_owned(), oid?))).collect());
         }
         let git = self.refs()?.args(["for-each-ref", "--format=%(objectname) %(refname)"]);
         let output = git.args(references.iter().copied()).done()?;
@@ -314,7 +333,7 @@ impl Repo {
     /// that store, and working copies borrow from it.
     pub fn lending(&self, store: &Path) -> io::Result<Repo> {
         let objects = fs::canonicalize(store.join("objects"))?;
-        Ok(Repo { objects, ..self.clone() })
+        Ok(Repo { objects, native: Arc::default(), known_changes: Arc::default(), ..self.clone() })
     }
 
     /// Every place where a branch of this repository is checked out or could be.
@@ -355,6 +374,9 @@ impl Repo {
 
     /// All files beneath `prefix` in a commit, at any depth; an empty prefix means all files.
     pub fn list_dir(&self, commit: &ObjectId, prefix: &[u8]) -> Result<Vec<TreeEntry>, runner::Error> {
+        if let Ok(found) = self.native().and_then(|objects| objects.files(commit, prefix)) {
+            return Ok(found);
+        }
         let mut git = self.side()?.args(["ls-tree", "-r", "-z", "--full-tree", commit.as_str()]);
         if !prefix.is_empty() {
             git = git.arg("--").arg(files::path(prefix));
@@ -411,8 +433,22 @@ impl Repo {
         Ok(if filters.is_empty() { git } else { git.env("GIT_CONFIG_COUNT", count.to_string()) })
     }
 
+    /// Whether the repository's own configuration has the word for a filter in it, or for another file.
+    fn may_name_filters(&self, git_dir: &Path) -> bool {
+        let files = [self.common_dir.join("config"), git_dir.join("config"), git_dir.join("config.worktree")];
+        let has =
+            |text: &[u8], word: &[u8]| text.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
+        files.iter().any(|file| match fs::read(file) {
+            Ok(text) => has(&text, b"filter") || has(&text, b"include"),
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        })
+    }
+
     /// The filters that the repository's own configuration names, its included files and working trees' with it.
     pub(super) fn local_filters(&self, git_dir: &Path) -> Result<BTreeSet<Vec<u8>>, runner::Error> {
+        if !self.may_name_filters(git_dir) {
+            return Ok(BTreeSet::new());
+        }
         let listing = GitCommand::with_user_config(git_dir, &self.env)?
             .args(["config", "--includes", "--show-scope", "--name-only", "--get-regexp", "^filter\\."])
             .run()?
@@ -428,6 +464,9 @@ impl Repo {
 
     /// The refs that would make git read other objects than those that are named.
     fn replacements(&self) -> Vec<u8> {
+        if let Ok(false) = Refs::of(&self.common_dir).and_then(|refs| refs.any_below("refs/replace/")) {
+            return Vec::new();
+        }
         let listing = self.refs().map(|git| git.args(["for-each-ref", "refs/replace/"]).run());
         listing.ok().and_then(Result::ok).map(|output| output.stdout).unwrap_or_default()
     }
@@ -455,16 +494,25 @@ impl Repo {
 
     /// Whether `old` is `new` or one of its ancestors.
     pub fn is_ancestor(&self, old: &ObjectId, new: &ObjectId) -> Result<bool, runner::Error> {
+        if let Ok(answer) = self.history().and_then(|objects| objects.is_ancestor(old, new)) {
+            return Ok(answer);
+        }
         self.side()?.args(["merge-base", "--is-ancestor", old.as_str(), new.as_str()]).yes()
     }
 
     /// The tree of a commit.
     pub fn tree_of(&self, commit: &ObjectId) -> Result<ObjectId, runner::Error> {
-        self.one(&["rev-parse", "--verify", "-q", &format!("{commit}^{{tree}}")])
+        match self.native().and_then(|objects| objects.tree_of(commit)) {
+            Ok(tree) => Ok(tree),
+            Err(AskGit) => self.one(&["rev-parse", "--verify", "-q", &format!("{commit}^{{tree}}")]),
+        }
     }
 
     /// Whether the user's object store has this commit.
     pub fn has_commit(&self, commit: &ObjectId) -> Result<bool, runner::Error> {
+        if let Ok(answer) = self.native().and_then(|objects| objects.has_commit(commit)) {
+            return Ok(answer);
+        }
         let output = self.side()?.args(["cat-file", "-e", &format!("{commit}^{{commit}}")]).run()?;
         Ok(output.status.success())
     }
@@ -496,10 +544,77 @@ pub(super) fn answered(args: &[&str], output: &runner::Output) -> Result<ObjectI
         .map_err(|error| runner::Error::Unexpected { what: args.join(" "), answer: error.to_string() })
 }
 
-/// Asks the user's own git, in the user's own environment, and passes its refusal on.
+/// Where the parts of a repository are.
+struct Facts {
+    format: String,
+    git_dir: PathBuf,
+    common_dir: PathBuf,
+    work_tree: Option<PathBuf>,
+}
+
+impl Facts {
+    fn ask(path: &Path, env: &GitEnv) -> Result<Facts, Error> {
+        match Facts::ask_at_once(path, env)? {
+            Some(facts) => Ok(facts),
+            None => Facts::ask_one_by_one(path, env),
+        }
+    }
+
+    /// The plain case, a working tree and no path with a newline in it, takes one question.
+    fn ask_at_once(path: &Path, env: &GitEnv) -> Result<Option<Facts>, Error> {
+        let questions = ["--is-inside-git-dir", "--is-inside-work-tree", "--show-object-format"];
+        let places = ["--path-format=absolute", "--git-dir", "--git-common-dir", "--show-toplevel"];
+        if !path.is_dir() {
+            return Ok(None);
+        }
+        let output = GitCommand::as_user(path, env)?.arg("rev-parse").args(questions).args(places).run()?;
+        let lines: Vec<&[u8]> = output.line().split(|byte| *byte == b'\n').collect();
+        let [b"false", b"true", format, git_dir, common_dir, work_tree] = lines[..] else { return Ok(None) };
+        let place = |bytes: &[u8]| fs::canonicalize(files::path(bytes)).ok();
+        let places = (place(git_dir), place(common_dir), place(work_tree));
+        let (true, (Some(git_dir), Some(common_dir), Some(work_tree))) = (output.status.success(), places)
+        else {
+            return Ok(None);
+        };
+        let format = String::from_utf8_lossy(format).into_owned();
+        Ok(Some(Facts { format, git_dir, common_dir, work_tree: Some(work_tree) }))
+    }
+
+    fn ask_one_by_one(path: &Path, env: &GitEnv) -> Result<Facts, Error> {
+        let ask = |question: &[&str]| accepted(path, env, question);
+        let facts = ask(&[
+            "--is-inside-git-dir",
+            "--is-bare-repository",
+            "--is-inside-work-tree",
+            "--show-object-format",
+        ])?;
+        let facts = String::from_utf8_lossy(&facts).into_owned();
+        let facts: Vec<&str> = facts.lines().collect();
+        let [inside_git_dir, bare, inside_work_tree, format] = facts[..] else {
+            let answer = facts.join(" ");
+            return Err(runner::Error::Unexpected { what: "rev-parse".to_owned(), answer }.into());
+        };
+        if inside_git_dir == "true" && bare != "true" {
+            return Err(Error::InsideGitDir { path: path.to_owned() });
+        }
+        // One question each: a path may hold any byte but NUL, even the newline that ends the answer.
+        let absolute =
+            |question| ask(&["--path-format=absolute", question]).map(|answer| files::owned_path(&answer));
+        let git_dir = canonical(&absolute("--git-dir")?)?;
+        let common_dir = canonical(&absolute("--git-common-dir")?)?;
+        let work_tree = match inside_work_tree {
+            "true" => Some(canonical(&absolute("--show-toplevel")?)?),
+            _ => None,
+        };
+        Ok(Facts { format: format.to_owned(), git_dir, common_dir, work_tree })
+    }
+}
+
 /// The root of the working tree that `path` is in; `None` in a repository without one.
 pub fn work_tree_of(path: &Path, env: &GitEnv) -> Result<Option<PathBuf>, Error> {
-    runner::check_version()?;
+    if let Some(facts) = Facts::ask_at_once(path, env)? {
+        return Ok(facts.work_tree);
+    }
     let facts = accepted(path, env, &["--is-inside-git-dir", "--is-inside-work-tree"])?;
     match facts.as_slice() {
         b"false\ntrue" => {
@@ -513,6 +628,7 @@ pub fn work_tree_of(path: &Path, env: &GitEnv) -> Result<Option<PathBuf>, Error>
     }
 }
 
+/// Asks the user's own git, in the user's own environment, and passes its refusal on.
 fn accepted(path: &Path, env: &GitEnv, question: &[&str]) -> Result<Vec<u8>, Error> {
     let refused = |said: String| Error::NotARepository { path: path.to_owned(), said };
     if !path.is_dir() {

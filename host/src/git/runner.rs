@@ -15,11 +15,12 @@ use std::time::{Duration, Instant};
 
 use crate::platform::Errno;
 use crate::platform::children;
-use crate::platform::files::is_executable;
+use crate::platform::files::{self as os, is_executable};
 use crate::platform::poll::{self, PollFd, PollFlags};
 use crate::platform::process::{self, Pid, Signal, kill_process_group};
 use crate::proc::{GIT_OF, TAG};
 
+use super::files;
 use super::repo::GitEnv;
 
 /// The oldest git that can build a merge without a working tree.
@@ -626,6 +627,20 @@ pub fn check_version() -> Result<(), Error> {
     let text = String::from_utf8_lossy(output.line()).into_owned();
     check_version_text(&text)?;
     CHECKED.get_or_init(|| ());
+    Ok(())
+}
+
+/// The same, asked once for each git there is: `known` keeps what git answered, and which file it was.
+pub fn check_version_once(known: &Path) -> Result<(), Error> {
+    let file = program()?;
+    let Ok(meta) = std::fs::metadata(file) else { return check_version() };
+    let stamp = format!("{:?} {:?} {:?}\n", file, os::identity(&meta), os::times(&meta));
+    if std::fs::read(known).is_ok_and(|text| text == stamp.as_bytes()) {
+        return Ok(());
+    }
+    check_version()?;
+    // Asked again next time if this fails.
+    let _ = files::write(known, stamp.as_bytes());
     Ok(())
 }
 

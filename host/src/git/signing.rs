@@ -48,7 +48,7 @@ struct Values {
 impl Repo {
     /// How commits are signed here; `None` if they are not.
     pub fn signing(&self) -> Result<Option<Signing>, SigningFault> {
-        let values = self.signing_values()?;
+        let values = self.signing_values();
         if !values.all.get("commit.gpgsign").is_some_and(|value| is_true(value)) {
             return Ok(None);
         }
@@ -97,23 +97,16 @@ impl Repo {
         if path.is_file() { Ok(()) } else { Err(SigningFault::KeyGone { path }) }
     }
 
-    fn signing_values(&self) -> Result<Values, runner::Error> {
-        let place = self.work_tree.as_deref().unwrap_or(&self.git_dir);
-        let wanted = r"^(commit\.gpgsign|user\.signingkey|gpg\..*)$";
-        let args = ["config", "--includes", "--show-scope", "-z", "--get-regexp", wanted];
-        let listing = GitCommand::as_user(place, &self.env)?.args(args).run()?.stdout;
+    fn signing_values(&self) -> Values {
         let mut values = Values::default();
-        let mut fields = listing.split(|byte| *byte == 0);
-        while let (Some(scope), Some(pair)) = (fields.next(), fields.next()) {
-            let pair = String::from_utf8_lossy(pair);
-            // A key without a value is true.
-            let (name, value) = pair.split_once('\n').unwrap_or((&pair, "true"));
-            if !matches!(scope, b"local" | b"worktree") {
-                values.own.insert(name.to_owned(), value.to_owned());
+        for one in self.user.values() {
+            let value = one.value.to_string_lossy().into_owned();
+            if !one.is_local {
+                values.own.insert(one.name.clone(), value.clone());
             }
-            values.all.insert(name.to_owned(), value.to_owned());
+            values.all.insert(one.name.clone(), value);
         }
-        Ok(values)
+        values
     }
 
     /// The same command, which signs the commit that it makes.

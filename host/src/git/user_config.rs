@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::files;
+use super::native::{AskGit, Native};
 use super::repo::{Error, GitEnv};
 use super::runner::GitCommand;
 use crate::platform::files as os;
@@ -28,23 +29,56 @@ impl Default for Identity {
     }
 }
 
-/// The few values of the user's configuration that concern us.
-pub(super) struct UserConfig(Vec<(String, OsString)>);
+/// The few values of the user's configuration that concern us, in the order git reads them.
+#[derive(Debug)]
+pub(super) struct UserConfig(Vec<ConfigValue>);
+
+#[derive(Debug)]
+pub(super) struct ConfigValue {
+    /// In lower case.
+    pub(super) name: String,
+    pub(super) value: OsString,
+    /// From the repository's own files, not from the user's.
+    pub(super) is_local: bool,
+}
 
 impl UserConfig {
     pub(super) fn read(path: &Path, env: &GitEnv) -> Result<UserConfig, Error> {
-        const WANTED: &str = r"^((user|author|committer)\.(name|email)|core\.excludesfile)$";
-        let output = GitCommand::as_user(path, env)?.args(["config", "-z", "--get-regexp", WANTED]).run()?;
-        let pairs = output.stdout.split(|byte| *byte == 0).filter_map(|pair| {
-            let end = pair.iter().position(|byte| *byte == b'\n')?;
-            let value = os::owned_name(pair[end + 1..].to_vec());
-            Some((String::from_utf8_lossy(&pair[..end]).into_owned(), value))
-        });
-        Ok(UserConfig(pairs.collect()))
+        const WANTED: &str = r"^((user|author|committer)\.(name|email)|core\.(excludes|attributes)file|commit\.gpgsign|user\.signingkey|gpg\..*)$";
+        let args = ["config", "--includes", "--show-scope", "-z", "--get-regexp", WANTED];
+        let listing = GitCommand::as_user(path, env)?.args(args).run()?.stdout;
+        let (mut values, mut fields) = (Vec::new(), listing.split(|byte| *byte == 0));
+        while let (Some(scope), Some(pair)) = (fields.next(), fields.next()) {
+            // A key without a value is true.
+            let end = pair.iter().position(|byte| *byte == b'\n');
+            let (name, value) =
+                end.map_or((pair, b"true".as_slice()), |end| (&pair[..end], &pair[end + 1..]));
+            values.push(ConfigValue {
+                name: String::from_utf8_lossy(name).into_owned(),
+                value: os::owned_name(value.to_vec()),
+                is_local: matches!(scope, b"local" | b"worktree"),
+            });
+        }
+        Ok(UserConfig(values))
+    }
+
+    pub(super) fn values(&self) -> &[ConfigValue] {
+        &self.0
     }
 
     fn last(&self, name: &str) -> Option<&OsString> {
-        self.0.iter().rev().find(|(known, value)| known == name && !value.is_empty()).map(|(_, value)| value)
+        let given = |one: &&ConfigValue| one.name == name && !one.value.is_empty();
+        self.0.iter().rev().find(given).map(|one| &one.value)
+    }
+
+    /// The user's file of attributes for all repositories, if one is set. A place that is not spelled out is git's matter.
+    pub(super) fn attributes_file(&self, env: &GitEnv) -> Native<Option<PathBuf>> {
+        let Some(set) = self.last("core.attributesfile") else { return Ok(None) };
+        match (os::bytes(set).strip_prefix(b"~/"), env.get("HOME")) {
+            (Some(rest), Some(home)) => Ok(Some(PathBuf::from(home).join(files::path(rest)))),
+            (None, _) if os::bytes(set).starts_with(b"/") => Ok(Some(PathBuf::from(set))),
+            (Some(_), None) | (None, _) => Err(AskGit),
+        }
     }
 
     pub(super) fn identity(&self, env: &GitEnv) -> Identity {

@@ -232,6 +232,13 @@ fn commit(
     message: &str,
     committer: Committer<'_>,
 ) -> Result<BuildResult, Error> {
+    if committer.signing.is_none()
+        && let Ok(oid) = repo
+            .native()
+            .and_then(|objects| objects.commit_on(&tree, parents, message, committer.identity, true))
+    {
+        return Ok(BuildResult::Commit { oid, tree });
+    }
     let args = ["commit-tree", tree.as_str()];
     let mut git = by(repo.side()?, committer.identity).args(args);
     for parent in parents {

@@ -11,6 +11,7 @@ use super::{Error, LandAttempt, Move};
 use crate::failpoint;
 use crate::git::change::{self, ChangedPath, GITLINK};
 use crate::git::checkouts::{self, Checkout};
+use crate::git::native::CopyIndex;
 use crate::git::repo::Repo;
 use crate::git::runner::{self, Conversation, GitCommand};
 use crate::git::workspace::update;
@@ -272,15 +273,22 @@ fn in_the_way(repo: &Repo, checkout: &Checkout, changed: &[ChangedPath]) -> Resu
         }
     }
     // Entries that git is configured to skip: it would overwrite changes it did not see.
-    let flags = in_tree(repo, checkout)?.args(["ls-files", "-v", "-z"]).done()?.stdout;
-    for entry in flags.split(|byte| *byte == 0).filter(|entry| entry.len() > 2 && entry[0] != b'H') {
-        let path = &entry[2..];
-        if touched.contains(path) && files::exists(&checkout.tree.join(files::path(path))) {
-            found.insert(path.to_vec());
+    for path in skipped(repo, checkout)? {
+        if touched.contains(path.as_slice()) && files::exists(&checkout.tree.join(files::path(&path))) {
+            found.insert(path);
         }
     }
     found.extend(unknown_in_the_way(&checkout.tree, changed));
     Ok(found)
+}
+
+fn skipped(repo: &Repo, checkout: &Checkout) -> Result<Vec<Vec<u8>>, Error> {
+    if let Ok(index) = CopyIndex::read(&checkout.git_dir.join("index"), &repo.format) {
+        return Ok(index.left_out());
+    }
+    let flags = in_tree(repo, checkout)?.args(["ls-files", "-v", "-z"]).done()?.stdout;
+    let entries = flags.split(|byte| *byte == 0).filter(|entry| entry.len() > 2 && entry[0] != b'H');
+    Ok(entries.map(|entry| entry[2..].to_vec()).collect())
 }
 
 fn is_beneath(path: &[u8], dir: &[u8]) -> bool {

@@ -13,6 +13,7 @@ use super::Error;
 use super::forward::in_tree;
 use crate::git::change::{ChangedPath, GITLINK};
 use crate::git::checkouts::Checkout;
+use crate::git::native::CopyIndex;
 use crate::git::repo::Repo;
 use crate::git::runner::GitCommand;
 use crate::git::{ObjectId, content, files, runner};
@@ -347,6 +348,9 @@ fn write(tree: &Path, path: &[u8], side: &Side) -> io::Result<()> {
 
 /// Every entry of the tree's index as `mode oid stage`.
 fn index_entries(repo: &Repo, tree: &Checkout) -> Result<BTreeMap<Vec<u8>, String>, runner::Error> {
+    if let Ok(index) = CopyIndex::read(&tree.git_dir.join("index"), &repo.format) {
+        return Ok(index.staged().map(|(path, mode, oid)| (path, format!("{mode:06o} {oid} 0"))).collect());
+    }
     let listing = in_tree(repo, tree)?.args(["ls-files", "-s", "-z"]).done()?.stdout;
     let entries = listing.split(|byte| *byte == 0).filter_map(|entry| {
         let tab = entry.iter().position(|byte| *byte == b'\t')?;

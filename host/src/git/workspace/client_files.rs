@@ -11,7 +11,7 @@ use archeflow_core::rules::client_files::configured_client;
 
 use super::{Error, Slot, WorkspaceKind};
 use crate::git::repo::Repo;
-use crate::git::runner::{self, GitCommand};
+use crate::git::runner;
 use crate::git::{ObjectId, files};
 use crate::platform::files as os;
 
@@ -45,7 +45,7 @@ impl Slot {
             return Ok(());
         }
         let tracked = self.tracked_client_files()?;
-        self.update_index(&["--skip-worktree"], &borrowed(&tracked))?;
+        self.mark(&borrowed(&tracked), &[])?;
         self.remove_client_files()
     }
 
@@ -60,27 +60,41 @@ impl Slot {
         let is_hidden =
             |path: &Vec<u8>| !files::exists(&self.tree().join(files::path(path))) && base.contains(path);
         let (hidden, shown): (Vec<_>, Vec<_>) = tracked.into_iter().partition(is_hidden);
-        self.update_index(&["--no-skip-worktree"], &borrowed(&shown))?;
-        self.update_index(&["--skip-worktree"], &borrowed(&hidden))
+        self.mark(&borrowed(&hidden), &borrowed(&shown))
+    }
+
+    /// Marks paths of the index as not checked out, and others as checked out.
+    fn mark(&self, hidden: &[&[u8]], shown: &[&[u8]]) -> Result<(), Error> {
+        if hidden.is_empty() && shown.is_empty()
+            || self.read_index().and_then(|mut index| index.mark(hidden, shown)).is_ok()
+        {
+            return Ok(());
+        }
+        self.update_index(&["--no-skip-worktree"], shown)?;
+        self.update_index(&["--skip-worktree"], hidden)
     }
 
     fn tracked_client_files(&self) -> Result<Vec<Vec<u8>>, Error> {
-        Ok(configuring(&self.host()?.args(["ls-files", "-z"]).done()?.stdout))
+        if let Ok(index) = self.read_index() {
+            return Ok(configuring(index.paths()));
+        }
+        let listing = self.host()?.args(["ls-files", "-z"]).done()?.stdout;
+        Ok(configuring(listing.split(|byte| *byte == 0)))
     }
 
     fn client_files_of(&self, commit: &ObjectId) -> Result<Vec<Vec<u8>>, Error> {
-        Ok(listed(self.host()?, commit)?)
+        if let Ok(found) = self.objects().and_then(|objects| objects.files(commit, b"")) {
+            return Ok(configuring(found.iter().map(|entry| entry.path.as_slice())));
+        }
+        let args = ["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit.as_str()];
+        let listing = self.host()?.args(args).done()?.stdout;
+        Ok(configuring(listing.split(|byte| *byte == 0)))
     }
 }
 
 /// The paths of a commit that configure clients, which agents don't find in their working copies.
 pub fn left_out(repo: &Repo, commit: &ObjectId) -> Result<Vec<Vec<u8>>, runner::Error> {
-    listed(repo.side()?, commit)
-}
-
-fn listed(git: GitCommand, commit: &ObjectId) -> Result<Vec<Vec<u8>>, runner::Error> {
-    let args = ["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit.as_str()];
-    Ok(configuring(&git.args(args).done()?.stdout))
+    Ok(configuring(repo.list_dir(commit, b"")?.iter().map(|entry| entry.path.as_slice())))
 }
 
 fn borrowed(paths: &[Vec<u8>]) -> Vec<&[u8]> {
@@ -88,8 +102,8 @@ fn borrowed(paths: &[Vec<u8>]) -> Vec<&[u8]> {
 }
 
 /// Those of the listed paths that configure a client.
-fn configuring(listing: &[u8]) -> Vec<Vec<u8>> {
-    let paths = listing.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+fn configuring<'a>(paths: impl Iterator<Item = &'a [u8]>) -> Vec<Vec<u8>> {
+    let paths = paths.filter(|path| !path.is_empty());
     let configure = |path: &&[u8]| configured_client(&String::from_utf8_lossy(path)).is_some();
     paths.filter(configure).map(<[u8]>::to_vec).collect()
 }

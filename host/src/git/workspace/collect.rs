@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::slot::{DifferenceKind, SlotDifference};
 use super::{Error, Slot};
 use crate::failpoint;
+use crate::git::native::{self, AskGit};
 use crate::git::repo::{Identity, answered};
 use crate::git::{ObjectId, change, files, runner, side};
 use crate::platform::files as os;
@@ -192,8 +193,13 @@ impl Slot {
         limits: CollectLimits,
         notes: &mut Vec<String>,
     ) -> Result<Snapshot, Error> {
+        let at = self.at();
         self.forget_at()?;
-        self.host()?.args(["read-tree", "-i", "-m", parent.as_str()]).done()?;
+        let moved =
+            at.ok_or(AskGit).and_then(|at| native::move_index(&self.objects()?, self.index(), (&at, parent)));
+        if moved.is_err() {
+            self.host()?.args(["read-tree", "-i", "-m", parent.as_str()]).done()?;
+        }
         self.reveal_client_files()?;
         let found = self.differences(false)?;
         let mut skipped = self.too_much(&found, limits);
@@ -216,6 +222,14 @@ impl Slot {
         }
         skipped.extend(huge);
         self.make_readable(&present);
+        let nested = paths(&[DifferenceKind::Nested]);
+        if nested.is_empty()
+            && let Ok(tree) = self.objects().and_then(|objects| {
+                native::take_in(&objects, self.index(), &self.tree(), parent, (&missing, &present))
+            })
+        {
+            return Ok((tree, skipped, Vec::new()));
+        }
         self.update_index(&["--force-remove"], &missing)?;
         self.update_index(&["--add", "--replace", "--remove"], &present)?;
         let mut nested = Vec::new();
@@ -277,6 +291,11 @@ impl Slot {
         message: &str,
         identity: &Identity,
     ) -> Result<ObjectId, Error> {
+        if let Ok(commit) =
+            self.objects().and_then(|objects| objects.commit_on(tree, &[parent], message, identity, false))
+        {
+            return Ok(commit);
+        }
         let args = ["commit-tree", "-p", parent.as_str(), tree.as_str()];
         let git = by(self.host()?, identity).args(args).input(message);
         Ok(answered(&args, &git.done()?)?)
@@ -284,17 +303,29 @@ impl Slot {
 
     /// Whether `commit` is `tree` on top of `parent` and nothing else.
     fn is_made_of(&self, commit: &ObjectId, tree: &ObjectId, parent: &ObjectId) -> bool {
+        if let Ok((made, parents)) = self.objects().and_then(|objects| objects.made_of(commit)) {
+            return made == *tree && parents == [parent.clone()];
+        }
         let Ok(git) = self.host() else { return false };
         let made = git.args(["show", "-s", "--no-show-signature", "--format=%T %P", commit.as_str()]).done();
         made.is_ok_and(|made| made.stdout.trim_ascii() == format!("{tree} {parent}").as_bytes())
     }
 
     fn contains(&self, commit: &ObjectId, ancestor: &ObjectId) -> Result<bool, Error> {
+        let shallow = files::exists(&self.repo.common_dir.join("shallow"));
+        if let Ok(answer) = self.objects().and_then(|objects| objects.is_ancestor(ancestor, commit))
+            && !shallow
+        {
+            return Ok(answer);
+        }
         let args = ["merge-base", "--is-ancestor", ancestor.as_str(), commit.as_str()];
         Ok(self.host()?.args(args).yes()?)
     }
 
     fn tree_of(&self, commit: &ObjectId) -> Result<ObjectId, Error> {
+        if let Ok(tree) = self.objects().and_then(|objects| objects.tree_of(commit)) {
+            return Ok(tree);
+        }
         let tree = format!("{commit}^{{tree}}");
         let args = ["rev-parse", "--verify", "-q", &tree];
         Ok(answered(&args, &self.host()?.args(args).done()?)?)

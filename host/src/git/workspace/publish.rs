@@ -6,6 +6,7 @@ use super::{Error, Slot};
 use crate::failpoint;
 use crate::git::ObjectId;
 use crate::git::checkouts::Checkout;
+use crate::git::native::{AskGit, Native, is_ref_name};
 use crate::git::repo::{Repo, short_name};
 
 const DEADLINE: Duration = Duration::from_secs(600);
@@ -28,15 +29,21 @@ impl Slot {
 
     /// Copies what the user's store lacks, as one pack that becomes visible at once and is on disk.
     fn send_objects(&self, wanted: &[(ObjectId, String)]) -> Result<(), Error> {
-        let mut missing = String::new();
+        let mut missing = Vec::new();
         for (commit, _) in wanted {
-            if !self.repo.has_commit(commit)? {
-                missing.push_str(&format!("{commit}\n"));
+            if !missing.contains(&commit) && !self.repo.has_commit(commit)? {
+                missing.push(commit);
             }
         }
         if missing.is_empty() {
             return Ok(());
         }
+        if let [commit] = &missing[..]
+            && self.send_here(commit).is_ok()
+        {
+            return Ok(());
+        }
+        let missing: String = missing.iter().map(|commit| format!("{commit}\n")).collect();
         let pack = self
             .host()?
             .args(["pack-objects", "--revs", "--local", "--stdout", "-q", "--delta-base-offset"])
@@ -45,7 +52,22 @@ impl Slot {
         pack.pipe_into(self.repo.side()?.args(["index-pack", "--stdin", "--strict"]))?;
         Ok(())
     }
+
+    /// Copies a few objects that were made by [`Slot::collect`] one by one, each synced. What an agent committed itself
+    /// is in a pack, which git has checked and sends.
+    fn send_here(&self, commit: &ObjectId) -> Native<()> {
+        let (ours, users) = (self.objects()?, self.repo.native()?);
+        for (oid, kind) in ours.own_objects(commit, FEW)? {
+            if users.write(kind, &ours.read(&oid, kind)?, true)? != oid {
+                return Err(AskGit);
+            }
+        }
+        if users.has_commit(commit)? { Ok(()) } else { Err(AskGit) }
+    }
 }
+
+/// More objects than these become one pack.
+const FEW: usize = 24;
 
 /// Points refs of our own at commits that are in the user's store.
 pub(crate) fn point(repo: &Repo, wanted: &[(ObjectId, String)]) -> Result<(), Error> {
@@ -107,8 +129,7 @@ fn check_ours(repo: &Repo, reference: &str) -> Result<(), Error> {
     if branch && repo.resolve("refs/heads/archeflow")?.is_some() {
         return Err(Error::NameTaken);
     }
-    let well_formed = repo.side()?.args(["check-ref-format", reference]).run()?.status.success();
-    if well_formed {
+    if is_ref_name(reference) {
         Ok(())
     } else {
         Err(Error::ForeignRef { reference: reference.escape_debug().to_string() })

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{Error, WorkspaceKind};
+use crate::git::native::{self, CopyIndex, Native, NewFiles, Objects, Seen};
 use crate::git::repo::Repo;
 use crate::git::runner::GitCommand;
 use crate::git::side::{self, Layout};
@@ -111,10 +112,37 @@ impl Slot {
     /// From nothing: a fresh git directory and a full checkout.
     fn cold(&self, commit: &ObjectId) -> Result<(), Error> {
         self.lay_out_host().map_err(|source| self.io(source))?;
-        self.host()?.args(["read-tree", "-m", "-u", commit.as_str()]).done()?;
+        if self.move_here(None, commit).is_err() {
+            self.lay_out_host().map_err(|source| self.io(source))?;
+            self.host()?.args(["read-tree", "-m", "-u", commit.as_str()]).done()?;
+        }
         self.hide_client_files()?;
         self.protect()?;
         self.set_at(commit)
+    }
+
+    /// Brings index and files from one commit to another without git.
+    fn move_here(&self, from: Option<&ObjectId>, to: &ObjectId) -> Native<()> {
+        let new = match self.kind {
+            WorkspaceKind::Reader => NewFiles::Protected,
+            WorkspaceKind::Maker | WorkspaceKind::Scratch => NewFiles::Writable,
+        };
+        native::move_to(&self.objects()?, self.index(), &self.tree(), (from, to), new)
+    }
+
+    /// The objects of our own git directory and of the stores it borrows from.
+    pub(super) fn objects(&self) -> Native<Objects> {
+        Objects::open(&self.host_dir().join("objects"), &self.repo.format)
+    }
+
+    /// Our own index, and what its objects are named by.
+    pub(super) fn index(&self) -> (PathBuf, &str) {
+        (self.host_dir().join("index"), &self.repo.format)
+    }
+
+    pub(super) fn read_index(&self) -> Native<CopyIndex> {
+        let (path, format) = self.index();
+        CopyIndex::read(&path, format)
     }
 
     fn lay_out_host(&self) -> io::Result<()> {
@@ -160,7 +188,9 @@ impl Slot {
         }
         if at != commit {
             self.forget_at()?;
-            self.host()?.args(["read-tree", "-m", "-u", commit.as_str()]).done()?;
+            if self.move_here(Some(at), commit).is_err() {
+                self.host()?.args(["read-tree", "-m", "-u", commit.as_str()]).done()?;
+            }
         }
         self.hide_client_files()?;
         self.protect()?;
@@ -193,15 +223,23 @@ impl Slot {
     fn remove_hidden(&self) -> Result<(), Error> {
         let tree = self.tree();
         remove_nested_git(&tree, true).map_err(|source| self.io(source))?;
-        let listing = self.host()?.args(["ls-files", "-s", "-z"]).done()?.stdout;
-        let links = listing.split(|byte| *byte == 0).filter(|entry| entry.starts_with(b"160000 "));
-        for link in links.filter_map(|entry| entry.splitn(2, |byte| *byte == b'\t').nth(1)) {
-            let dir = self.beneath(link)?;
+        for link in self.submodules()? {
+            let dir = self.beneath(&link)?;
             if files::is_real_dir(&dir) {
                 files::remove(&dir).and_then(|()| fs::create_dir(&dir)).map_err(|source| self.io(source))?;
             }
         }
         Ok(())
+    }
+
+    fn submodules(&self) -> Result<Vec<Vec<u8>>, Error> {
+        if let Ok(index) = self.read_index() {
+            return Ok(index.submodules());
+        }
+        let listing = self.host()?.args(["ls-files", "-s", "-z"]).done()?.stdout;
+        let links = listing.split(|byte| *byte == 0).filter(|entry| entry.starts_with(b"160000 "));
+        let paths = links.filter_map(|entry| entry.splitn(2, |byte| *byte == b'\t').nth(1));
+        Ok(paths.map(<[u8]>::to_vec).collect())
     }
 
     fn put_right(&self, found: &[SlotDifference]) -> Result<(), Error> {
@@ -255,6 +293,9 @@ impl Slot {
 
     /// One pass over the working copy, against our own index.
     pub(super) fn differences(&self, ignored: bool) -> Result<Vec<SlotDifference>, Error> {
+        if let Ok(found) = self.status_here(ignored) {
+            return Ok(found);
+        }
         let ignored = if ignored { "--ignored=traditional" } else { "--ignored=no" };
         let output = self
             .host()?
@@ -265,15 +306,32 @@ impl Slot {
         Ok(entries.filter_map(|entry| difference(entry[1], &entry[3..])).collect())
     }
 
+    fn status_here(&self, ignored: bool) -> Native<Vec<SlotDifference>> {
+        let (mut index, objects) = (self.read_index()?, self.objects()?);
+        let found = native::status(&mut index, &objects, &self.tree(), &self.repo.exclude, ignored)?;
+        let difference = |(seen, path)| {
+            let what = match seen {
+                Seen::Changed => DifferenceKind::Changed,
+                Seen::Missing => DifferenceKind::Missing,
+                Seen::Untracked => DifferenceKind::Untracked,
+                Seen::Ignored => DifferenceKind::Ignored,
+            };
+            SlotDifference { what, path }
+        };
+        Ok(found.into_iter().map(difference).collect())
+    }
+
     /// Takes the right to write away from a reader's copy.
     fn protect(&self) -> Result<(), Error> {
         if self.kind != WorkspaceKind::Reader {
             return Ok(());
         }
-        protect_files(&self.tree());
+        let changed = protect_files(&self.tree());
         files::close_dirs(&self.tree());
-        // Changing the mode changed the time stamps that git compares.
-        self.host()?.args(["update-index", "-q", "--refresh"]).run()?;
+        if changed {
+            // Changing the mode changed the time stamps that git compares.
+            self.host()?.args(["update-index", "-q", "--refresh"]).run()?;
+        }
         Ok(())
     }
 
@@ -438,16 +496,20 @@ enum WalkedFolder {
     Git,
 }
 
-fn protect_files(dir: &Path) {
+/// Whether any file had to be protected.
+fn protect_files(dir: &Path) -> bool {
+    let mut changed = false;
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let Ok(meta) = entry.metadata() else { continue };
         let mode = os::mode(&meta);
         if meta.is_dir() && entry.file_name() != ".git" {
-            protect_files(&entry.path());
+            changed |= protect_files(&entry.path());
         } else if meta.is_file() && mode & 0o222 != 0 {
+            changed = true;
             drop(os::set_mode(&entry.path(), mode & 0o7555));
         }
     }
+    changed
 }
 
 /// A value as a git configuration file wants it.

@@ -1,0 +1,606 @@
+//! Objects: commits, trees and blobs of a store and of the stores it borrows from.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use gix_object::bstr::{BStr, ByteSlice};
+use gix_object::tree::EntryKind;
+use gix_object::{CommitRef, Exists, Find, Kind, TreeRefIter, WriteTo};
+use gix_odb::Header;
+
+use super::{AskGit, Native, ask, hash_kind};
+use crate::git::change::{ChangedPath, PathStatus};
+use crate::git::repo::TreeEntry;
+use crate::git::{Identity, ObjectId, files};
+use crate::platform::files as os;
+
+/// Commits that are looked at to find out how two are related. Git has indexes for longer ways.
+const MOST_COMMITS: usize = 64;
+/// Folders within folders.
+const DEEPEST: usize = 256;
+/// A single object that is held in memory here.
+const LARGEST: u64 = 64 * 1024 * 1024;
+const ABSENT: &str = "000000";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::git) enum ObjectKind {
+    Commit,
+    Tree,
+    Blob,
+    Tag,
+}
+
+impl ObjectKind {
+    fn of(kind: Kind) -> ObjectKind {
+        match kind {
+            Kind::Commit => ObjectKind::Commit,
+            Kind::Tree => ObjectKind::Tree,
+            Kind::Blob => ObjectKind::Blob,
+            Kind::Tag => ObjectKind::Tag,
+        }
+    }
+
+    fn name(self) -> Kind {
+        match self {
+            ObjectKind::Commit => Kind::Commit,
+            ObjectKind::Tree => Kind::Tree,
+            ObjectKind::Blob => Kind::Blob,
+            ObjectKind::Tag => Kind::Tag,
+        }
+    }
+}
+
+/// What a path of a tree is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::git) enum FileKind {
+    File,
+    Executable,
+    Link,
+    Submodule,
+}
+
+impl FileKind {
+    fn of(kind: EntryKind) -> Option<FileKind> {
+        match kind {
+            EntryKind::Blob => Some(FileKind::File),
+            EntryKind::BlobExecutable => Some(FileKind::Executable),
+            EntryKind::Link => Some(FileKind::Link),
+            EntryKind::Commit => Some(FileKind::Submodule),
+            EntryKind::Tree => None,
+        }
+    }
+
+    fn entry(self) -> EntryKind {
+        match self {
+            FileKind::File => EntryKind::Blob,
+            FileKind::Executable => EntryKind::BlobExecutable,
+            FileKind::Link => EntryKind::Link,
+            FileKind::Submodule => EntryKind::Commit,
+        }
+    }
+
+    pub(in crate::git) fn mode(self) -> &'static str {
+        match self {
+            FileKind::File => "100644",
+            FileKind::Executable => "100755",
+            FileKind::Link => "120000",
+            FileKind::Submodule => "160000",
+        }
+    }
+
+    pub(in crate::git) fn of_mode(mode: &str) -> Option<FileKind> {
+        [FileKind::File, FileKind::Executable, FileKind::Link, FileKind::Submodule]
+            .into_iter()
+            .find(|kind| kind.mode() == mode)
+    }
+}
+
+/// A store of objects, kept open: its packs are looked up once and again when an object is not found.
+#[derive(Clone)]
+pub(in crate::git) struct Objects {
+    dir: PathBuf,
+    hash: gix_hash::Kind,
+    store: Arc<Mutex<gix_odb::HandleArc>>,
+}
+
+impl fmt::Debug for Objects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Objects").field("dir", &self.dir).finish_non_exhaustive()
+    }
+}
+
+struct Commit {
+    tree: gix_hash::ObjectId,
+    parents: Vec<gix_hash::ObjectId>,
+}
+
+/// Changes to a tree.
+#[derive(Debug, Default)]
+pub(in crate::git) struct NewTree {
+    pub(in crate::git) removed: Vec<Vec<u8>>,
+    pub(in crate::git) added: Vec<(Vec<u8>, FileKind, ObjectId)>,
+}
+
+impl Objects {
+    /// `format` is git's name for the hash.
+    pub(in crate::git) fn open(dir: &Path, format: &str) -> Native<Objects> {
+        let hash = hash_kind(format)?;
+        let options = gix_odb::store::init::Options {
+            alloc_limit_bytes: usize::try_from(LARGEST).ok().map(|most| most * 4),
+            ..Default::default()
+        };
+        let store = gix_odb::Store::at_opts(dir.to_owned(), hash, &mut std::iter::empty(), options);
+        let handle = Arc::new(store.map_err(ask)?).to_cache_arc();
+        let handle =
+            handle.with_pack_cache(|| Box::new(gix_pack::cache::lru::StaticLinkedList::<32>::default()));
+        Ok(Objects { dir: dir.to_owned(), hash, store: Arc::new(Mutex::new(handle)) })
+    }
+
+    /// The same store with caches of its own, for another thread.
+    pub(super) fn again(&self) -> Objects {
+        let store = Arc::new(Mutex::new(self.store().clone()));
+        Objects { dir: self.dir.clone(), hash: self.hash, store }
+    }
+
+    fn store(&self) -> MutexGuard<'_, gix_odb::HandleArc> {
+        // Nothing is half-done in there when a thread panics: it only reads.
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn name(&self, oid: &ObjectId) -> Native<gix_hash::ObjectId> {
+        let name = gix_hash::ObjectId::from_hex(oid.as_str().as_bytes()).map_err(ask)?;
+        if name.kind() == self.hash { Ok(name) } else { Err(AskGit) }
+    }
+
+    /// Kind and size of an object; `None` if it is not there.
+    pub(in crate::git) fn header(&self, oid: &ObjectId) -> Native<Option<(ObjectKind, u64)>> {
+        let found = self.store().try_header(&self.name(oid)?).map_err(ask)?;
+        Ok(found.map(|header| (ObjectKind::of(header.kind()), header.size())))
+    }
+
+    /// Whether the store has this commit.
+    pub(in crate::git) fn has_commit(&self, oid: &ObjectId) -> Native<bool> {
+        match self.header(oid)? {
+            Some((ObjectKind::Commit, _)) => Ok(true),
+            Some((ObjectKind::Tag, _)) => Err(AskGit),
+            Some((ObjectKind::Tree | ObjectKind::Blob, _)) | None => Ok(false),
+        }
+    }
+
+    /// The content of an object of this kind. One that is not there, of another kind or very large is git's matter.
+    pub(in crate::git) fn read(&self, oid: &ObjectId, kind: ObjectKind) -> Native<Vec<u8>> {
+        self.content(&self.name(oid)?, kind)
+    }
+
+    fn content(&self, name: &gix_hash::oid, kind: ObjectKind) -> Native<Vec<u8>> {
+        let store = self.store();
+        let header = store.try_header(name).map_err(ask)?.ok_or(AskGit)?;
+        if ObjectKind::of(header.kind()) != kind || header.size() > LARGEST {
+            return Err(AskGit);
+        }
+        let mut bytes = Vec::new();
+        let found = store.try_find(name, &mut bytes).map_err(ask)?.ok_or(AskGit)?;
+        let length = found.data.len();
+        bytes.truncate(length);
+        Ok(bytes)
+    }
+
+    fn commit(&self, name: &gix_hash::oid) -> Native<Commit> {
+        let bytes = self.content(name, ObjectKind::Commit)?;
+        let commit = CommitRef::from_bytes(&bytes, self.hash).map_err(ask)?;
+        Ok(Commit { tree: commit.tree(), parents: commit.parents().collect() })
+    }
+
+    /// The tree of a commit.
+    pub(in crate::git) fn tree_of(&self, commit: &ObjectId) -> Native<ObjectId> {
+        text(self.commit(&self.name(commit)?)?.tree)
+    }
+
+    /// The tree of a commit and its parents.
+    pub(in crate::git) fn made_of(&self, commit: &ObjectId) -> Native<(ObjectId, Vec<ObjectId>)> {
+        let commit = self.commit(&self.name(commit)?)?;
+        Ok((text(commit.tree)?, commit.parents.into_iter().map(text).collect::<Native<_>>()?))
+    }
+
+    /// A commit's own tree, or the tree itself.
+    fn root(&self, treeish: &ObjectId) -> Native<gix_hash::ObjectId> {
+        let name = self.name(treeish)?;
+        match self.header(treeish)? {
+            Some((ObjectKind::Commit, _)) => Ok(self.commit(&name)?.tree),
+            Some((ObjectKind::Tree, _)) => Ok(name),
+            Some((ObjectKind::Blob | ObjectKind::Tag, _)) | None => Err(AskGit),
+        }
+    }
+
+    /// Whether `old` is `new` or one of its ancestors.
+    pub(in crate::git) fn is_ancestor(&self, old: &ObjectId, new: &ObjectId) -> Native<bool> {
+        let (old, new) = (self.name(old)?, self.name(new)?);
+        self.commit(&old)?;
+        let (mut seen, mut next) = (BTreeSet::from([new]), vec![new]);
+        while let Some(one) = next.pop() {
+            if one == old {
+                return Ok(true);
+            }
+            if seen.len() > MOST_COMMITS {
+                return Err(AskGit);
+            }
+            // The nearest first.
+            let parents = self.commit(&one)?.parents;
+            next.splice(0..0, parents.into_iter().filter(|parent| seen.insert(*parent)));
+        }
+        Ok(false)
+    }
+
+    /// Where two lines of history parted, if one of the two is on the way to the other.
+    pub(in crate::git) fn merge_base(&self, one: &ObjectId, other: &ObjectId) -> Native<ObjectId> {
+        if self.is_ancestor(one, other)? {
+            Ok(one.clone())
+        } else if self.is_ancestor(other, one)? {
+            Ok(other.clone())
+        } else {
+            Err(AskGit)
+        }
+    }
+
+    /// How many commits lead from `base` to `commit`, if they are in one line.
+    pub(in crate::git) fn distance(&self, base: &ObjectId, commit: &ObjectId) -> Native<u32> {
+        let (base, mut at) = (self.name(base)?, self.name(commit)?);
+        self.commit(&base)?;
+        for count in 0..MOST_COMMITS {
+            if at == base {
+                return u32::try_from(count).map_err(ask);
+            }
+            match self.commit(&at)?.parents[..] {
+                [parent] => at = parent,
+                _ => return Err(AskGit),
+            }
+        }
+        Err(AskGit)
+    }
+
+    fn entries(&self, tree: &gix_hash::oid) -> Native<BTreeMap<Vec<u8>, (EntryKind, gix_hash::ObjectId)>> {
+        let bytes = self.content(tree, ObjectKind::Tree)?;
+        let mut entries = BTreeMap::new();
+        for entry in TreeRefIter::from_bytes(&bytes, self.hash) {
+            let entry = entry.map_err(ask)?;
+            let odd =
+                matches!(entry.filename.as_bytes(), b"" | b"." | b"..") || entry.filename.contains(&b'/');
+            let value = (entry.mode.kind(), entry.oid.to_owned());
+            if odd || entries.insert(entry.filename.to_vec(), value).is_some() {
+                return Err(AskGit);
+            }
+        }
+        Ok(entries)
+    }
+
+    /// All files beneath `prefix`, at any depth, in git's order; an empty prefix means all files.
+    pub(in crate::git) fn files(&self, treeish: &ObjectId, prefix: &[u8]) -> Native<Vec<TreeEntry>> {
+        let (mut at, mut found) = (self.root(treeish)?, Vec::new());
+        let parts: Vec<&[u8]> = prefix.split(|byte| *byte == b'/').collect();
+        if !prefix.is_empty() {
+            if parts.contains(&b"".as_slice()) {
+                return Err(AskGit);
+            }
+            for (n, part) in parts.iter().enumerate() {
+                match self.entries(&at)?.get(*part) {
+                    Some((EntryKind::Tree, tree)) => at = *tree,
+                    Some((kind, oid)) if n + 1 == parts.len() => {
+                        let kind = FileKind::of(*kind).ok_or(AskGit)?;
+                        return Ok(vec![tree_entry(prefix.to_vec(), kind, *oid)?]);
+                    }
+                    Some(_) | None => return Ok(found),
+                }
+            }
+        }
+        self.walk(&at, prefix, 0, &mut |path, kind, oid| {
+            found.push(tree_entry(path, kind, oid)?);
+            Ok(())
+        })?;
+        found.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(found)
+    }
+
+    fn walk(
+        &self,
+        tree: &gix_hash::oid,
+        prefix: &[u8],
+        depth: usize,
+        each: &mut dyn FnMut(Vec<u8>, FileKind, gix_hash::ObjectId) -> Native<()>,
+    ) -> Native<()> {
+        if depth > DEEPEST {
+            return Err(AskGit);
+        }
+        for (name, (kind, oid)) in self.entries(tree)? {
+            let path = joined(prefix, &name);
+            match FileKind::of(kind) {
+                Some(kind) => each(path, kind, oid)?,
+                None => self.walk(&oid, &path, depth + 1, each)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Object and size of a file of a commit; `None` if there is no such file.
+    pub(in crate::git) fn file(&self, commit: &ObjectId, path: &[u8]) -> Native<Option<(ObjectId, u64)>> {
+        let mut at = self.root(commit)?;
+        let mut parts = path.split(|byte| *byte == b'/').peekable();
+        while let Some(part) = parts.next() {
+            match (self.entries(&at)?.get(part), parts.peek()) {
+                (Some((EntryKind::Tree, tree)), Some(_)) => at = *tree,
+                (Some((EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link, oid)), None) => {
+                    let oid = text(*oid)?;
+                    return match self.header(&oid)? {
+                        Some((ObjectKind::Blob, size)) => Ok(Some((oid, size))),
+                        Some(_) | None => Err(AskGit),
+                    };
+                }
+                (Some(_) | None, _) => return Ok(None),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The paths that differ, without line counts and sizes, in git's order.
+    pub(in crate::git) fn touched(&self, old: &ObjectId, new: &ObjectId) -> Native<Vec<ChangedPath>> {
+        let mut found = Vec::new();
+        self.compare(Some(self.root(old)?), Some(self.root(new)?), &[], 0, &mut found)?;
+        found.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(found)
+    }
+
+    fn compare(
+        &self,
+        old: Option<gix_hash::ObjectId>,
+        new: Option<gix_hash::ObjectId>,
+        prefix: &[u8],
+        depth: usize,
+        found: &mut Vec<ChangedPath>,
+    ) -> Native<()> {
+        if old == new {
+            return Ok(());
+        }
+        if depth > DEEPEST {
+            return Err(AskGit);
+        }
+        let entries = |tree: Option<gix_hash::ObjectId>| match tree {
+            Some(tree) => self.entries(&tree),
+            None => Ok(BTreeMap::new()),
+        };
+        let (old, new) = (entries(old)?, entries(new)?);
+        for name in old.keys().chain(new.keys()).collect::<BTreeSet<_>>() {
+            let path = joined(prefix, name);
+            let (old, new) = (old.get(name), new.get(name));
+            if old == new {
+                continue;
+            }
+            let folder = |side: Option<&(EntryKind, gix_hash::ObjectId)>| {
+                side.filter(|(kind, _)| *kind == EntryKind::Tree).map(|(_, oid)| *oid)
+            };
+            let file = |side: Option<&(EntryKind, gix_hash::ObjectId)>| {
+                side.and_then(|(kind, oid)| Some((FileKind::of(*kind)?, *oid)))
+            };
+            self.compare(folder(old), folder(new), &path, depth + 1, found)?;
+            let (old, new) = (file(old), file(new));
+            if old != new {
+                found.push(self.difference(path, old, new)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn difference(
+        &self,
+        path: Vec<u8>,
+        old: Option<(FileKind, gix_hash::ObjectId)>,
+        new: Option<(FileKind, gix_hash::ObjectId)>,
+    ) -> Native<ChangedPath> {
+        let side = |side: Option<(FileKind, gix_hash::ObjectId)>| match side {
+            Some((kind, oid)) => Ok((kind.mode(), text(oid)?)),
+            None => Ok((ABSENT, text(self.hash.null())?)),
+        };
+        let status = match (old, new) {
+            (None, _) => PathStatus::Added,
+            (_, None) => PathStatus::Deleted,
+            (Some((old, _)), Some((new, _))) if is_link_or_module(old) || is_link_or_module(new) => {
+                if old == new { PathStatus::Modified } else { PathStatus::TypeChanged }
+            }
+            (Some(_), Some(_)) => PathStatus::Modified,
+        };
+        let ((old_mode, old_oid), (new_mode, new_oid)) = (side(old)?, side(new)?);
+        Ok(ChangedPath {
+            path,
+            status,
+            old_mode: old_mode.to_owned(),
+            new_mode: new_mode.to_owned(),
+            old_oid,
+            new_oid,
+            added: None,
+            deleted: None,
+            size_new: 0,
+        })
+    }
+
+    /// The name an object with this content has.
+    pub(in crate::git) fn name_of(&self, kind: ObjectKind, content: &[u8]) -> Native<ObjectId> {
+        text(gix_object::compute_hash(self.hash, kind.name(), content).map_err(ask)?)
+    }
+
+    /// Whether this store has an object itself, as a file.
+    pub(in crate::git) fn has_loose(&self, oid: &ObjectId) -> bool {
+        files::is_plain_file(&self.loose(oid))
+    }
+
+    fn loose(&self, oid: &ObjectId) -> PathBuf {
+        let (folder, file) = oid.as_str().split_at(2);
+        self.dir.join(folder).join(file)
+    }
+
+    /// Writes an object, unless the store or one that it borrows from has it. `durable`: it is on disk afterwards.
+    pub(in crate::git) fn write(&self, kind: ObjectKind, content: &[u8], durable: bool) -> Native<ObjectId> {
+        let oid = self.name_of(kind, content)?;
+        if !self.store().exists(&self.name(&oid)?) {
+            self.write_loose(&oid, kind, content, durable).map_err(ask)?;
+        }
+        Ok(oid)
+    }
+
+    fn write_loose(&self, oid: &ObjectId, kind: ObjectKind, content: &[u8], durable: bool) -> io::Result<()> {
+        let file = self.loose(oid);
+        let folder = file.parent().unwrap_or(&self.dir);
+        // As git makes them: whoever may read the repository reads them.
+        match fs::create_dir(folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        let header = gix_object::encode::loose_header(kind.name(), content.len() as u64);
+        let mut packed = gix_zlib::stream::deflate::Write::new(Vec::new(), gix_zlib::Compression::BEST_SPEED);
+        packed.write_all(&header)?;
+        packed.write_all(content)?;
+        packed.flush()?;
+        let temporary = files::beside(&file);
+        let done = write_read_only(&temporary, &packed.into_inner(), durable)
+            .and_then(|()| fs::rename(&temporary, &file));
+        done.inspect_err(|_| drop(fs::remove_file(&temporary)))
+    }
+
+    /// Writes the tree that these changes make of another, with the folders on the way.
+    pub(in crate::git) fn edit(&self, base: &ObjectId, changes: &NewTree) -> Native<ObjectId> {
+        let root = self.root(base)?;
+        let bytes = self.content(&root, ObjectKind::Tree)?;
+        let tree = gix_object::TreeRef::from_bytes(&bytes, self.hash).map_err(ask)?.into_owned();
+        let store = self.store().clone();
+        let mut editor = gix_object::tree::Editor::new(tree, &store, self.hash);
+        let parts =
+            |path: &[u8]| -> Vec<Vec<u8>> { path.split(|byte| *byte == b'/').map(<[u8]>::to_vec).collect() };
+        for path in &changes.removed {
+            let parts = parts(path);
+            editor.remove_if_leaf(parts.iter().map(|part| BStr::new(part))).map_err(ask)?;
+        }
+        for (path, kind, oid) in &changes.added {
+            let parts = parts(path);
+            let oid = self.name(oid)?;
+            editor.upsert(parts.iter().map(|part| BStr::new(part)), kind.entry(), oid).map_err(ask)?;
+        }
+        let written = editor.write(|tree| {
+            let mut bytes = Vec::new();
+            tree.write_to(&mut bytes).map_err(ask)?;
+            self.name(&self.write(ObjectKind::Tree, &bytes, false)?)
+        })?;
+        text(written)
+    }
+
+    /// Writes a commit, dated now. A name or message that git would change or refuse is its matter.
+    pub(in crate::git) fn commit_on(
+        &self,
+        tree: &ObjectId,
+        parents: &[&ObjectId],
+        message: &str,
+        by: &Identity,
+        durable: bool,
+    ) -> Native<ObjectId> {
+        let people = [(&by.name, &by.email), (&by.committer_name, &by.committer_email)];
+        let plain = |text: &str| {
+            let ends_well = |letter: char| letter > ' ' && !".,:;<>\"\\'".contains(letter);
+            !text.contains(['<', '>', '\n', '\0']) && text.starts_with(ends_well) && text.ends_with(ends_well)
+        };
+        if message.contains('\0')
+            || message.is_empty()
+            || !people.iter().all(|(name, email)| plain(name) && plain(email))
+        {
+            return Err(AskGit);
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(ask)?.as_secs();
+        let mut text = format!("tree {tree}\n");
+        for parent in parents {
+            text.push_str(&format!("parent {parent}\n"));
+        }
+        for (role, (name, email)) in ["author", "committer"].iter().zip(people) {
+            text.push_str(&format!("{role} {name} <{email}> {now} +0000\n"));
+        }
+        text.push('\n');
+        text.push_str(message);
+        self.write(ObjectKind::Commit, text.as_bytes(), durable)
+    }
+
+    /// The objects that this store itself holds as files and that `commit` needs: commits, trees and blobs. At most
+    /// `most`; more are git's matter, as are objects in packs.
+    pub(in crate::git) fn own_objects(
+        &self,
+        commit: &ObjectId,
+        most: usize,
+    ) -> Native<Vec<(ObjectId, ObjectKind)>> {
+        if !files_only(&self.dir) {
+            return Err(AskGit);
+        }
+        let (mut found, mut next) = (Vec::new(), vec![(commit.clone(), ObjectKind::Commit)]);
+        let mut seen = BTreeSet::new();
+        while let Some((oid, kind)) = next.pop() {
+            if !self.has_loose(&oid) || !seen.insert(oid.clone()) {
+                continue;
+            }
+            if found.len() >= most {
+                return Err(AskGit);
+            }
+            match kind {
+                ObjectKind::Commit => {
+                    let (tree, parents) = self.made_of(&oid)?;
+                    next.push((tree, ObjectKind::Tree));
+                    next.extend(parents.into_iter().map(|parent| (parent, ObjectKind::Commit)));
+                }
+                ObjectKind::Tree => {
+                    for (kind, entry) in self.entries(&self.name(&oid)?)?.into_values() {
+                        match kind {
+                            EntryKind::Tree => next.push((text(entry)?, ObjectKind::Tree)),
+                            EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link => {
+                                next.push((text(entry)?, ObjectKind::Blob));
+                            }
+                            EntryKind::Commit => {}
+                        }
+                    }
+                }
+                ObjectKind::Blob | ObjectKind::Tag => {}
+            }
+            found.push((oid, kind));
+        }
+        // What is pointed at goes before what points at it.
+        found.reverse();
+        Ok(found)
+    }
+}
+
+/// Whether a store holds objects as files only.
+fn files_only(store: &Path) -> bool {
+    fs::read_dir(store.join("pack")).map_or(true, |mut packs| packs.next().is_none())
+}
+
+fn write_read_only(file: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    let mut new = os::with_mode(&mut options, 0o444).open(file)?;
+    new.write_all(bytes)?;
+    if durable { new.sync_all() } else { Ok(()) }
+}
+
+fn is_link_or_module(kind: FileKind) -> bool {
+    match kind {
+        FileKind::Link | FileKind::Submodule => true,
+        FileKind::File | FileKind::Executable => false,
+    }
+}
+
+fn joined(prefix: &[u8], name: &[u8]) -> Vec<u8> {
+    if prefix.is_empty() { name.to_vec() } else { [prefix, b"/", name].concat() }
+}
+
+fn tree_entry(path: Vec<u8>, kind: FileKind, oid: gix_hash::ObjectId) -> Native<TreeEntry> {
+    Ok(TreeEntry { mode: kind.mode().to_owned(), oid: text(oid)?, path })
+}
+
+fn text(name: gix_hash::ObjectId) -> Native<ObjectId> {
+    ObjectId::parse(name.to_hex().to_string().as_bytes()).map_err(ask)
+}
