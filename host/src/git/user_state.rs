@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::change::quote_path;
 use super::checkouts::Checkout;
+use super::native::{CopyIndex, Refs};
 use super::repo::Repo;
 use super::{ObjectId, change, runner};
 use crate::platform::files as os;
@@ -58,17 +59,15 @@ impl UserState {
     /// Everything: configuration, refs, and HEAD, index and files of each checkout.
     pub fn whole(repo: &Repo) -> Result<Self, runner::Error> {
         let mut state = Self::configuration(repo);
-        let listing = repo.refs()?.args(["for-each-ref", "--format=%(refname) %(objectname)"]).done()?.stdout;
-        for line in String::from_utf8_lossy(&listing).lines() {
-            let Some((name, commit)) = line.split_once(' ') else { continue };
-            if is_candidate(name) {
-                state.built.insert(commit.to_owned());
+        for (name, commit) in all_refs(repo)? {
+            if is_candidate(&name) {
+                state.built.insert(commit.clone());
             }
-            if name.starts_with("refs/archeflow/keep/") && !is_candidate(name) {
-                state.kept.insert(name.to_owned());
+            if name.starts_with("refs/archeflow/keep/") && !is_candidate(&name) {
+                state.kept.insert(name.clone());
             }
             if !name.starts_with("refs/archeflow/") && !name.starts_with("refs/heads/archeflow/") {
-                state.refs.insert(name.to_owned(), commit.to_owned());
+                state.refs.insert(name, commit);
             }
         }
         for checkout in repo.checkouts()? {
@@ -117,6 +116,29 @@ impl UserState {
     }
 }
 
+fn all_refs(repo: &Repo) -> Result<Vec<(String, String)>, runner::Error> {
+    if let Ok(all) = Refs::of(&repo.common_dir).and_then(|refs| refs.all()) {
+        return Ok(all.into_iter().map(|(name, oid)| (name, oid.to_string())).collect());
+    }
+    let listing = repo.refs()?.args(["for-each-ref", "--format=%(refname) %(objectname)"]).done()?.stdout;
+    let text = String::from_utf8_lossy(&listing);
+    let pairs = text.lines().filter_map(|line| line.split_once(' '));
+    Ok(pairs.map(|(name, oid)| (name.to_owned(), oid.to_owned())).collect())
+}
+
+/// A digest of what is staged: mode, object, stage and path of each entry.
+fn staged(repo: &Repo, checkout: &Checkout) -> Result<blake3::Hash, runner::Error> {
+    let mut hasher = blake3::Hasher::new();
+    if let Ok(index) = CopyIndex::read(&checkout.git_dir.join("index"), &repo.format) {
+        for (path, mode, oid) in index.staged() {
+            hasher.update(format!("{mode:06o} {oid} 0\t").as_bytes()).update(&path).update(b"\0");
+        }
+        return Ok(hasher.finalize());
+    }
+    let git = repo.in_user_tree(&checkout.git_dir, &checkout.tree)?;
+    Ok(blake3::hash(&git.args(["ls-files", "--stage", "-z"]).done()?.stdout))
+}
+
 /// Whether a ref keeps a commit that was built to land or to take a landing back.
 fn is_candidate(name: &str) -> bool {
     let kept = name.strip_prefix("refs/archeflow/keep/").and_then(|name| name.rsplit_once('/'));
@@ -134,13 +156,11 @@ pub fn list(changes: &[String]) -> String {
 
 impl CheckoutState {
     fn of(repo: &Repo, checkout: &Checkout) -> Result<Self, runner::Error> {
-        let staged = repo.in_user_tree(&checkout.git_dir, &checkout.tree)?;
-        let staged = staged.args(["ls-files", "--stage", "-z"]).done()?.stdout;
         let mut files = BTreeMap::new();
         walk(&checkout.tree, &checkout.tree, &mut files);
         Ok(Self {
             head: fs::read(checkout.git_dir.join("HEAD")).unwrap_or_default(),
-            index: blake3::hash(&staged),
+            index: staged(repo, checkout)?,
             files,
         })
     }

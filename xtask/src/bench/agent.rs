@@ -30,6 +30,7 @@ pub(super) fn appear(folder: &Path, during: impl FnOnce(&str, &str) -> u8) -> u8
 pub(super) fn act(role: &str, cycle: &str) -> &'static str {
     if role == "maker" {
         let _ = std::fs::write(format!("work-{cycle}.txt"), "work\n");
+        let _ = std::fs::write("a.txt", format!("hello\nwork {cycle}\n"));
         let _ = std::fs::create_dir_all("tests");
         let _ = std::fs::write(format!("tests/test-{cycle}.sh"), "true\n");
     }
@@ -59,7 +60,9 @@ One file. Rationale: one place.
 
 ## Files
 
+- `a.txt`: greets (2 minutes)
 - `work-1.txt`: the work (2 minutes)
+- `work-2.txt`: more of it (2 minutes)
 
 ## Alternatives
 

@@ -1,5 +1,6 @@
 //! Objects: commits, trees and blobs of a store and of the stores it borrows from.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::{self, File};
@@ -9,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gix_object::bstr::{BStr, ByteSlice};
-use gix_object::tree::EntryKind;
+use gix_object::tree::{EntryKind, name_order};
 use gix_object::{CommitRef, Exists, Find, Kind, TreeRefIter, WriteTo};
 use gix_odb::Header;
 
@@ -112,6 +113,12 @@ impl fmt::Debug for Objects {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Objects").field("dir", &self.dir).finish_non_exhaustive()
     }
+}
+
+struct Entry {
+    name: Vec<u8>,
+    kind: EntryKind,
+    oid: gix_hash::ObjectId,
 }
 
 struct Commit {
@@ -263,19 +270,29 @@ impl Objects {
         Err(AskGit)
     }
 
-    fn entries(&self, tree: &gix_hash::oid) -> Native<BTreeMap<Vec<u8>, (EntryKind, gix_hash::ObjectId)>> {
+    /// The entries of a tree in git's order. One that is not in order, or has a name that no tree may have, is damaged.
+    fn entries(&self, tree: &gix_hash::oid) -> Native<Vec<Entry>> {
         let bytes = self.content(tree, ObjectKind::Tree)?;
-        let mut entries = BTreeMap::new();
+        let mut entries: Vec<Entry> = Vec::with_capacity(bytes.len() / 40);
         for entry in TreeRefIter::from_bytes(&bytes, self.hash) {
             let entry = entry.map_err(ask)?;
-            let odd =
-                matches!(entry.filename.as_bytes(), b"" | b"." | b"..") || entry.filename.contains(&b'/');
-            let value = (entry.mode.kind(), entry.oid.to_owned());
-            if odd || entries.insert(entry.filename.to_vec(), value).is_some() {
+            let (name, kind) = (entry.filename.as_bytes(), entry.mode.kind());
+            let odd = matches!(name, b"" | b"." | b"..") || name.contains(&b'/');
+            let is_tree = kind == EntryKind::Tree;
+            let in_order = entries.last().is_none_or(|last| {
+                let order = name_order(&last.name, last.kind == EntryKind::Tree, name, is_tree);
+                order == Ordering::Less && last.name != name
+            });
+            if odd || !in_order {
                 return Err(AskGit);
             }
+            entries.push(Entry { name: name.to_vec(), kind, oid: entry.oid.to_owned() });
         }
         Ok(entries)
+    }
+
+    fn entry(&self, tree: &gix_hash::oid, name: &[u8]) -> Native<Option<Entry>> {
+        Ok(self.entries(tree)?.into_iter().find(|entry| entry.name == name))
     }
 
     /// All files beneath `prefix`, at any depth, in git's order; an empty prefix means all files.
@@ -287,11 +304,11 @@ impl Objects {
                 return Err(AskGit);
             }
             for (n, part) in parts.iter().enumerate() {
-                match self.entries(&at)?.get(*part) {
-                    Some((EntryKind::Tree, tree)) => at = *tree,
-                    Some((kind, oid)) if n + 1 == parts.len() => {
-                        let kind = FileKind::of(*kind).ok_or(AskGit)?;
-                        return Ok(vec![tree_entry(prefix.to_vec(), kind, *oid)?]);
+                match self.entry(&at, part)? {
+                    Some(Entry { kind: EntryKind::Tree, oid, .. }) => at = oid,
+                    Some(Entry { kind, oid, .. }) if n + 1 == parts.len() => {
+                        let kind = FileKind::of(kind).ok_or(AskGit)?;
+                        return Ok(vec![tree_entry(prefix.to_vec(), kind, oid)?]);
                     }
                     Some(_) | None => return Ok(found),
                 }
@@ -301,7 +318,6 @@ impl Objects {
             found.push(tree_entry(path, kind, oid)?);
             Ok(())
         })?;
-        found.sort_by(|one, other| one.path.cmp(&other.path));
         Ok(found)
     }
 
@@ -315,7 +331,7 @@ impl Objects {
         if depth > DEEPEST {
             return Err(AskGit);
         }
-        for (name, (kind, oid)) in self.entries(tree)? {
+        for Entry { name, kind, oid } in self.entries(tree)? {
             let path = joined(prefix, &name);
             match FileKind::of(kind) {
                 Some(kind) => each(path, kind, oid)?,
@@ -330,10 +346,17 @@ impl Objects {
         let mut at = self.root(commit)?;
         let mut parts = path.split(|byte| *byte == b'/').peekable();
         while let Some(part) = parts.next() {
-            match (self.entries(&at)?.get(part), parts.peek()) {
-                (Some((EntryKind::Tree, tree)), Some(_)) => at = *tree,
-                (Some((EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link, oid)), None) => {
-                    let oid = text(*oid)?;
+            match (self.entry(&at, part)?, parts.peek()) {
+                (Some(Entry { kind: EntryKind::Tree, oid, .. }), Some(_)) => at = oid,
+                (
+                    Some(Entry {
+                        kind: EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link,
+                        oid,
+                        ..
+                    }),
+                    None,
+                ) => {
+                    let oid = text(oid)?;
                     return match self.header(&oid)? {
                         Some((ObjectKind::Blob, size)) => Ok(Some((oid, size))),
                         Some(_) | None => Err(AskGit),
@@ -367,10 +390,11 @@ impl Objects {
         if depth > DEEPEST {
             return Err(AskGit);
         }
-        let entries = |tree: Option<gix_hash::ObjectId>| match tree {
-            Some(tree) => self.entries(&tree),
-            None => Ok(BTreeMap::new()),
-        };
+        let entries =
+            |tree: Option<gix_hash::ObjectId>| -> Native<BTreeMap<Vec<u8>, (EntryKind, gix_hash::ObjectId)>> {
+                let entries = tree.map_or(Ok(Vec::new()), |tree| self.entries(&tree))?;
+                Ok(entries.into_iter().map(|Entry { name, kind, oid }| (name, (kind, oid))).collect())
+            };
         let (old, new) = (entries(old)?, entries(new)?);
         for name in old.keys().chain(new.keys()).collect::<BTreeSet<_>>() {
             let path = joined(prefix, name);
@@ -553,7 +577,7 @@ impl Objects {
                     next.extend(parents.into_iter().map(|parent| (parent, ObjectKind::Commit)));
                 }
                 ObjectKind::Tree => {
-                    for (kind, entry) in self.entries(&self.name(&oid)?)?.into_values() {
+                    for Entry { kind, oid: entry, .. } in self.entries(&self.name(&oid)?)? {
                         match kind {
                             EntryKind::Tree => next.push((text(entry)?, ObjectKind::Tree)),
                             EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link => {

@@ -1,5 +1,6 @@
 //! Refs that a repository keeps as files: one each, or many in `packed-refs`. A reftable is git's matter.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -61,6 +62,35 @@ impl<'a> Refs<'a> {
             }
         }
         Ok(None)
+    }
+
+    /// All refs, with what they point at.
+    pub(in crate::git) fn all(&self) -> Native<BTreeMap<String, ObjectId>> {
+        let mut all = BTreeMap::new();
+        for line in self.packed_refs()?.split(|byte| *byte == b'\n') {
+            let Some(space) = line.iter().position(|byte| *byte == b' ').filter(|_| !line.starts_with(b"#"))
+            else {
+                continue;
+            };
+            let name = std::str::from_utf8(&line[space + 1..]).map_err(ask)?;
+            all.insert(name.to_owned(), ObjectId::parse(&line[..space]).map_err(ask)?);
+        }
+        self.loose("refs", &mut all)?;
+        Ok(all)
+    }
+
+    fn loose(&self, folder: &str, all: &mut BTreeMap<String, ObjectId>) -> Native<()> {
+        for entry in fs::read_dir(self.common_dir.join(folder)).map_err(ask)? {
+            let entry = entry.map_err(ask)?;
+            let name = format!("{folder}/{}", entry.file_name().to_str().ok_or(AskGit)?);
+            if entry.file_type().map_err(ask)?.is_dir() {
+                self.loose(&name, all)?;
+            } else if is_ref_name(&name) {
+                let bytes = read(&entry.path())?.ok_or(AskGit)?;
+                all.insert(name, ObjectId::parse(bytes.trim_ascii_end()).map_err(ask)?);
+            }
+        }
+        Ok(())
     }
 
     /// Makes a ref below `refs/archeflow/keep/`, where git keeps no log, if there is none of that name. It is on disk

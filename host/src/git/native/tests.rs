@@ -227,6 +227,14 @@ fn i15_trees_blobs_and_history_are_what_git_says() {
         assert_eq!(refs.find("refs/heads/other").unwrap(), None, "{what}");
         assert_eq!(refs.checked_out(&sample.git_dir).unwrap().as_deref(), Some("refs/heads/main"));
         assert_eq!(refs.any_below("refs/replace/"), Ok(false));
+        sample.git(&["branch", "-q", "odd/name", commits[0].as_str()]);
+        let ours =
+            refs.all().unwrap().into_iter().map(|(name, oid)| format!("{name} {oid}\n")).collect::<String>();
+        assert_eq!(
+            ours.as_bytes(),
+            sample.git(&["for-each-ref", "--format=%(refname) %(objectname)"]),
+            "{what}"
+        );
         sample.git(&["replace", commits[0].as_str(), commits[1].as_str()]);
         assert_eq!(refs.any_below("refs/replace/"), Ok(true));
         sample.git(&["pack-refs", "--all"]);

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use archeflow_core::rules::client_files::configured_client;
 
+use super::slot::CopyAge;
 use super::{Error, Slot, WorkspaceKind};
 use crate::git::repo::Repo;
 use crate::git::runner;
@@ -40,11 +41,14 @@ impl Slot {
     }
 
     /// Marks what configures clients as not checked out, and removes it from disk.
-    pub(super) fn hide_client_files(&self) -> Result<(), Error> {
+    pub(super) fn hide_client_files(&self, age: CopyAge) -> Result<(), Error> {
         if !self.is_for_an_agent() {
             return Ok(());
         }
         let tracked = self.tracked_client_files()?;
+        if tracked.is_empty() && age == CopyAge::New {
+            return Ok(());
+        }
         self.mark(&borrowed(&tracked), &[])?;
         self.remove_client_files()
     }

@@ -44,6 +44,14 @@ pub(super) enum DifferenceKind {
     Ignored,
 }
 
+/// Whether anybody had a copy before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CopyAge {
+    /// It holds the files of its commit and nothing else.
+    New,
+    Used,
+}
+
 impl Slot {
     pub(super) fn new(kind: WorkspaceKind, dir: PathBuf, repo: &Repo, lock: File) -> Slot {
         Slot { kind, dir, repo: repo.clone(), base: None, unpublished: None, _lock: lock }
@@ -112,11 +120,17 @@ impl Slot {
     /// From nothing: a fresh git directory and a full checkout.
     fn cold(&self, commit: &ObjectId) -> Result<(), Error> {
         self.lay_out_host().map_err(|source| self.io(source))?;
-        if self.move_here(None, commit).is_err() {
-            self.lay_out_host().map_err(|source| self.io(source))?;
-            self.host()?.args(["read-tree", "-m", "-u", commit.as_str()]).done()?;
+        if self.move_here(None, commit).is_ok() {
+            // Everything in it was just written, and without the right to write to it for a reader.
+            self.hide_client_files(CopyAge::New)?;
+            if self.kind == WorkspaceKind::Reader {
+                files::close_dirs(&self.tree());
+            }
+            return self.set_at(commit);
         }
-        self.hide_client_files()?;
+        self.lay_out_host().map_err(|source| self.io(source))?;
+        self.host()?.args(["read-tree", "-m", "-u", commit.as_str()]).done()?;
+        self.hide_client_files(CopyAge::New)?;
         self.protect()?;
         self.set_at(commit)
     }
@@ -192,7 +206,7 @@ impl Slot {
                 self.host()?.args(["read-tree", "-m", "-u", commit.as_str()]).done()?;
             }
         }
-        self.hide_client_files()?;
+        self.hide_client_files(CopyAge::Used)?;
         self.protect()?;
         self.set_at(commit)
     }
