@@ -42,12 +42,12 @@ pub struct ChangedPath {
 
 /// Changes between two commits that were asked for before. They can't change: commits are named by their content.
 #[derive(Debug, Default)]
-pub(super) struct KnownChanges(Mutex<Known>);
+pub(super) struct KnownChanges(Mutex<LatestChange>);
 
 type Pair = (ObjectId, ObjectId);
 
 #[derive(Debug, Default)]
-struct Known {
+struct LatestChange {
     paths: Option<(Pair, Vec<ChangedPath>)>,
     text: Option<(Pair, Vec<u8>)>,
 }
@@ -56,7 +56,7 @@ struct Known {
 const MOST_KEPT: usize = 256 * 1024;
 
 impl KnownChanges {
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, LatestChange> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

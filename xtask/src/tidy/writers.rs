@@ -142,7 +142,7 @@ const WRITES: [&str; 22] = [
 ];
 
 /// Who changes files, and which.
-const WRITERS: [(&str, &str); 45] = [
+const WRITERS: [(&str, &str); 49] = [
     ("host/src/control/mod.rs", "the folder of the control sockets, private to the user"),
     ("host/src/control/server.rs", "the control socket of a run, made and removed"),
     ("host/src/platform/files.rs", "the steps that the others take"),
@@ -175,6 +175,10 @@ const WRITERS: [(&str, &str); 45] = [
     ("host/src/projections.rs", "files that follow from the log"),
     ("host/src/rollback.rs", "artifacts of phases that a run goes back to or before"),
     ("host/src/git/files.rs", "files of our own git directories"),
+    ("host/src/git/native/checkout.rs", "files of working copies"),
+    ("host/src/git/native/index.rs", "opens files of working copies to read them"),
+    ("host/src/git/native/objects.rs", "objects, in a copy's store and in the user's"),
+    ("host/src/git/native/refs.rs", "new refs that keep the work of a run"),
     ("host/src/git/subject/mod.rs", "stores of reviewed changes"),
     ("host/src/git/subject/patch.rs", "stores of reviewed changes"),
     ("host/src/git/subject/tree.rs", "stores of reviewed changes"),

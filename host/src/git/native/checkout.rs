@@ -68,7 +68,7 @@ pub(in crate::git) fn move_to(
         }
     }
     let entries = write_all(objects, tree, &wanted, new)?;
-    index.change(&gone, entries)?;
+    index.change(&gone, &entries)?;
     index.write()
 }
 
@@ -187,7 +187,7 @@ pub(in crate::git) fn move_index(
             new.push(NewEntry { path, kind, oid: new_oid, stat: Stat::default() });
         }
     }
-    index.change(&gone, new)?;
+    index.change(&gone, &new)?;
     index.write()
 }
 
@@ -232,7 +232,7 @@ pub(in crate::git) fn take_in(
         return objects.tree_of(parent);
     }
     let made = objects.edit(parent, &changes)?;
-    index.change(&gone, new)?;
+    index.change(&gone, &new)?;
     index.write()?;
     Ok(made)
 }

@@ -94,12 +94,12 @@ impl CopyIndex {
     }
 
     /// Replaces and removes entries.
-    pub(super) fn change(&mut self, gone: &BTreeSet<Vec<u8>>, new: Vec<NewEntry>) -> Native<()> {
+    pub(super) fn change(&mut self, gone: &BTreeSet<Vec<u8>>, new: &[NewEntry]) -> Native<()> {
         let replaced: BTreeSet<&[u8]> = new.iter().map(|entry| entry.path.as_slice()).collect();
         self.file.remove_entries(|_, path, _| {
             gone.contains(path.as_bytes()) || replaced.contains(path.as_bytes())
         });
-        for NewEntry { path, kind, oid, stat } in &new {
+        for NewEntry { path, kind, oid, stat } in new {
             let id = gix_hash::ObjectId::from_hex(oid.as_str().as_bytes()).map_err(ask)?;
             self.file.dangerously_push_entry(*stat, id, Flags::empty(), mode(*kind), BStr::new(path));
         }

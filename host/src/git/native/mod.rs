@@ -20,7 +20,7 @@ pub(super) use checkout::{NewFiles, move_index, move_to, take_in};
 pub(super) use index::CopyIndex;
 pub(super) use objects::{ObjectKind, Objects};
 pub(super) use refs::{Refs, is_ref_name};
-pub(super) use status::{Seen, status};
+pub(super) use status::{DifferenceKind, status};
 
 /// Not a plain case: the caller has to ask git.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -26,6 +26,8 @@ const MOST_COMMITS: usize = 64;
 const DEEPEST: usize = 256;
 /// A single object that is held in memory here.
 const LARGEST: u64 = 64 * 1024 * 1024;
+/// Objects that others are stored as differences to, kept in memory.
+const BASES: usize = 2 * 1024 * 1024;
 const ABSENT: &str = "000000";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,7 +146,7 @@ impl Objects {
         let store = gix_odb::Store::at_opts(dir.to_owned(), hash, &mut std::iter::empty(), options);
         let handle = Arc::new(store.map_err(ask)?).to_cache_arc();
         let handle =
-            handle.with_pack_cache(|| Box::new(gix_pack::cache::lru::StaticLinkedList::<32>::default()));
+            handle.with_pack_cache(|| Box::new(gix_pack::cache::lru::MemoryCappedHashmap::new(BASES)));
         Ok(Objects { dir: dir.to_owned(), hash, store: Arc::new(Mutex::new(handle)) })
     }
 
@@ -486,7 +488,9 @@ impl Objects {
         packed.write_all(&header)?;
         packed.write_all(content)?;
         packed.flush()?;
-        let temporary = files::beside(&file);
+        // Git removes one that is left behind by this name.
+        let unique = files::beside(&file).file_name().map(|name| name.to_string_lossy().into_owned());
+        let temporary = folder.join(format!("tmp_obj_{}", unique.unwrap_or_default()));
         let done = write_read_only(&temporary, &packed.into_inner(), durable)
             .and_then(|()| fs::rename(&temporary, &file));
         done.inspect_err(|_| drop(fs::remove_file(&temporary)))
@@ -503,12 +507,12 @@ impl Objects {
             |path: &[u8]| -> Vec<Vec<u8>> { path.split(|byte| *byte == b'/').map(<[u8]>::to_vec).collect() };
         for path in &changes.removed {
             let parts = parts(path);
-            editor.remove_if_leaf(parts.iter().map(|part| BStr::new(part))).map_err(ask)?;
+            editor.remove_if_leaf(parts.iter().map(BStr::new)).map_err(ask)?;
         }
         for (path, kind, oid) in &changes.added {
             let parts = parts(path);
             let oid = self.name(oid)?;
-            editor.upsert(parts.iter().map(|part| BStr::new(part)), kind.entry(), oid).map_err(ask)?;
+            editor.upsert(parts.iter().map(BStr::new), kind.entry(), oid).map_err(ask)?;
         }
         let written = editor.write(|tree| {
             let mut bytes = Vec::new();

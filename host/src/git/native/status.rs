@@ -25,16 +25,19 @@ const LARGEST: u64 = 64 * 1024 * 1024;
 const LONGEST_IGNORE_FILE: u64 = 16 * 1024 * 1024;
 const DEEPEST: usize = 256;
 
+/// How a path on disk differs from the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::git) enum Seen {
+pub(in crate::git) enum DifferenceKind {
     Changed,
     Missing,
     Untracked,
+    /// An untracked directory that is a git repository of its own; only git tells.
+    Nested,
     Ignored,
 }
 
 /// The paths of a working copy that differ, in git's order.
-pub(in crate::git) type CopyStatus = Vec<(Seen, Vec<u8>)>;
+pub(in crate::git) type CopyStatus = Vec<(DifferenceKind, Vec<u8>)>;
 
 /// One pass over a working copy. `excludes` is the content of `info/exclude`.
 pub(in crate::git) fn status(
@@ -83,7 +86,7 @@ fn compare(index: &CopyIndex, objects: &Objects, tree: &Path) -> Native<Compared
         let file = tree.join(files::path(path));
         let meta = if folder.1 { gix_index::fs::Metadata::from_path_no_follow(&file).ok() } else { None };
         let Some(meta) = meta else {
-            found.push((Seen::Missing, path.to_vec()));
+            found.push((DifferenceKind::Missing, path.to_vec()));
             continue;
         };
         if entry.mode == Mode::COMMIT {
@@ -91,7 +94,7 @@ fn compare(index: &CopyIndex, objects: &Objects, tree: &Path) -> Native<Compared
                 Some(true) => continue,
                 Some(false) => return Err(AskGit),
                 None => {
-                    found.push((Seen::Changed, path.to_vec()));
+                    found.push((DifferenceKind::Changed, path.to_vec()));
                     continue;
                 }
             }
@@ -103,13 +106,13 @@ fn compare(index: &CopyIndex, objects: &Objects, tree: &Path) -> Native<Compared
         } else if meta.is_file() {
             FileKind::File
         } else if meta.is_dir() {
-            found.push((Seen::Missing, path.to_vec()));
+            found.push((DifferenceKind::Missing, path.to_vec()));
             continue;
         } else {
             return Err(AskGit);
         };
         if super::index::mode(kind) != entry.mode {
-            found.push((Seen::Changed, path.to_vec()));
+            found.push((DifferenceKind::Changed, path.to_vec()));
             continue;
         }
         let stat = Stat::from_fs(&meta).map_err(ask)?;
@@ -121,8 +124,8 @@ fn compare(index: &CopyIndex, objects: &Objects, tree: &Path) -> Native<Compared
             return Err(AskGit);
         }
         let oid = objects.name_of(ObjectKind::Blob, &content(&file, kind)?)?;
-        if oid.as_str() != entry.id.to_hex().to_string() {
-            found.push((Seen::Changed, path.to_vec()));
+        if gix_hash::ObjectId::from_hex(oid.as_str().as_bytes()).map_err(ask)? != entry.id {
+            found.push((DifferenceKind::Changed, path.to_vec()));
         } else if !entry.stat.matches(&stat, options) {
             fresh.push((at, stat));
         }
@@ -206,11 +209,11 @@ impl<'a> Walk<'a> {
             } else if kind.is_file() || kind.is_symlink() {
                 if !self.files.contains(path.as_slice()) {
                     let seen = if ignored || self.is_ignored(&path, false) {
-                        Seen::Ignored
+                        DifferenceKind::Ignored
                     } else {
-                        Seen::Untracked
+                        DifferenceKind::Untracked
                     };
-                    if seen == Seen::Untracked || self.with_ignored {
+                    if seen == DifferenceKind::Untracked || self.with_ignored {
                         self.found.push((seen, path));
                     }
                 }

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::{
-    CopyIndex, NewFiles, ObjectKind, Objects, Refs, Seen, is_ref_name, move_index, move_to, status, take_in,
+    CopyIndex, DifferenceKind, NewFiles, ObjectKind, Objects, Refs, is_ref_name, move_index, move_to, status,
+    take_in,
 };
 use crate::git::change::{ChangedPath, PathStatus};
 use crate::git::{Identity, ObjectId, files};
@@ -405,7 +406,7 @@ impl Copied {
         output.stdout
     }
 
-    fn status_by_git(&self, sample: &Sample, ignored: bool) -> Vec<(Seen, Vec<u8>)> {
+    fn status_by_git(&self, sample: &Sample, ignored: bool) -> Vec<(DifferenceKind, Vec<u8>)> {
         let ignored = if ignored { "--ignored=traditional" } else { "--ignored=no" };
         let args = [
             "status",
@@ -421,10 +422,10 @@ impl Copied {
         let seen = entries.filter_map(|entry| {
             let seen = match entry[1] {
                 b' ' => return None,
-                b'?' => Seen::Untracked,
-                b'!' => Seen::Ignored,
-                b'D' => Seen::Missing,
-                _ => Seen::Changed,
+                b'?' => DifferenceKind::Untracked,
+                b'!' => DifferenceKind::Ignored,
+                b'D' => DifferenceKind::Missing,
+                _ => DifferenceKind::Changed,
             };
             Some((seen, entry[3..].to_vec()))
         });
@@ -553,10 +554,11 @@ fn i15_changed_copies_are_seen_and_taken_in_as_by_git() {
         }
         let mut index = CopyIndex::read(&copy.index, sample.format).unwrap();
         let Ok(found) = status(&mut index, &objects, &copy.tree, excludes, false) else { continue };
-        let of = |wanted: &[Seen]| -> Vec<&[u8]> {
+        let of = |wanted: &[DifferenceKind]| -> Vec<&[u8]> {
             found.iter().filter(|(seen, _)| wanted.contains(seen)).map(|(_, path)| path.as_slice()).collect()
         };
-        let (missing, present) = (of(&[Seen::Missing]), of(&[Seen::Changed, Seen::Untracked]));
+        let (missing, present) =
+            (of(&[DifferenceKind::Missing]), of(&[DifferenceKind::Changed, DifferenceKind::Untracked]));
         let theirs = {
             let other = sample.folder.path().join("other.index");
             fs::copy(&copy.index, &other).unwrap();
@@ -642,5 +644,5 @@ fn i15_files_left_out_are_neither_missing_nor_new() {
     assert_eq!(copy.status_by_git(&sample, false), []);
     assert_eq!(copy.git(&sample, &["ls-files", "-t"], b""), b"S CLAUDE.md\nH a\n");
     CopyIndex::read(&copy.index, "sha1").unwrap().mark(&[], &[b"CLAUDE.md"]).unwrap();
-    assert_eq!(look(&copy), [(Seen::Missing, b"CLAUDE.md".to_vec())]);
+    assert_eq!(look(&copy), [(DifferenceKind::Missing, b"CLAUDE.md".to_vec())]);
 }

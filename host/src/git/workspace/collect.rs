@@ -6,10 +6,10 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use super::slot::{DifferenceKind, SlotDifference};
+use super::slot::SlotDifference;
 use super::{Error, Slot};
 use crate::failpoint;
-use crate::git::native::{self, AskGit};
+use crate::git::native::{self, AskGit, DifferenceKind};
 use crate::git::repo::{Identity, answered};
 use crate::git::{ObjectId, change, files, runner, side};
 use crate::platform::files as os;

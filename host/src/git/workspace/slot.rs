@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{Error, WorkspaceKind};
-use crate::git::native::{self, CopyIndex, Native, NewFiles, Objects, Seen};
+use crate::git::native::{self, CopyIndex, DifferenceKind, Native, NewFiles, Objects};
 use crate::git::repo::Repo;
 use crate::git::runner::GitCommand;
 use crate::git::side::{self, Layout};
@@ -32,16 +32,6 @@ pub struct Slot {
 pub(super) struct SlotDifference {
     pub(super) what: DifferenceKind,
     pub(super) path: Vec<u8>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum DifferenceKind {
-    Changed,
-    Missing,
-    Untracked,
-    /// An untracked directory that is a git repository of its own.
-    Nested,
-    Ignored,
 }
 
 /// Whether anybody had a copy before.
@@ -323,16 +313,7 @@ impl Slot {
     fn status_here(&self, ignored: bool) -> Native<Vec<SlotDifference>> {
         let (mut index, objects) = (self.read_index()?, self.objects()?);
         let found = native::status(&mut index, &objects, &self.tree(), &self.repo.exclude, ignored)?;
-        let difference = |(seen, path)| {
-            let what = match seen {
-                Seen::Changed => DifferenceKind::Changed,
-                Seen::Missing => DifferenceKind::Missing,
-                Seen::Untracked => DifferenceKind::Untracked,
-                Seen::Ignored => DifferenceKind::Ignored,
-            };
-            SlotDifference { what, path }
-        };
-        Ok(found.into_iter().map(difference).collect())
+        Ok(found.into_iter().map(|(what, path)| SlotDifference { what, path }).collect())
     }
 
     /// Takes the right to write away from a reader's copy.
