@@ -6,6 +6,7 @@
 mod agent;
 mod client;
 mod engine;
+mod growth;
 mod memory;
 mod replay;
 mod report;
@@ -58,7 +59,7 @@ struct Bench {
 
 type Measure = fn(&Bench) -> Rows;
 
-const MEASURES: [(&str, Measure); 13] = [
+const MEASURES: [(&str, Measure); 14] = [
     ("startup", startup::measure),
     ("sandbox", sandbox::measure),
     ("engine", engine::measure),
@@ -71,6 +72,7 @@ const MEASURES: [(&str, Measure); 13] = [
     ("report", report::measure),
     ("review", review::measure),
     ("sprint", sprint::measure),
+    ("growth", growth::measure),
     ("size", size),
 ];
 

@@ -1,6 +1,7 @@
 //! A long journal, read and folded; and the core alone, run after run.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use archeflow_core::event::{
@@ -26,23 +27,7 @@ const RUNS: u32 = 2_000;
 pub(super) fn measure(bench: &Bench) -> Rows {
     let events = bench.folder.path().join("events");
     std::fs::create_dir_all(&events)?;
-    let (mut journal, mut batch) = (Journal::create(&events, "long")?, Vec::new());
-    let mut trouble = None;
-    let run = MadeUp { failures: 20, endless: true }.play(|entry| {
-        batch.push(entry);
-        if batch.len() >= BATCH && trouble.is_none() {
-            trouble = log::append(&mut journal, &batch).err();
-            batch.clear();
-        }
-    });
-    if let Some(trouble) = trouble {
-        return Err(trouble.into());
-    }
-    log::append(&mut journal, &batch)?;
-    drop(journal);
-    if run.lines < LINES {
-        return Err(format!("the made-up run ended after {} lines: {:?}", run.lines, run.outcome).into());
-    }
+    let run = MadeUp { failures: 20, endless: true }.write(&events, "long", LINES)?;
     let path = events.join("long.jsonl");
     let megabytes = std::fs::metadata(&path)?.len() / 1_000_000;
     let (mut read_time, mut cpu) = (Duration::MAX, Duration::MAX);
@@ -58,7 +43,7 @@ pub(super) fn measure(bench: &Bench) -> Rows {
     let begun = Instant::now();
     let mut lines = 0;
     for _ in 0..RUNS {
-        lines += MadeUp { failures: 0, endless: false }.play(drop).lines;
+        lines += MadeUp { failures: 0, endless: false }.play_until(LINES, drop).lines;
     }
     let per_second = f64::from(RUNS) / begun.elapsed().as_secs_f64();
     Ok(vec![
@@ -89,16 +74,48 @@ fn cpu_time() -> Duration {
 pub(super) struct MadeUp {
     /// Attempts of every agent that fail before one succeeds.
     pub(super) failures: u32,
-    /// Whether the reviewers always find something new, until there are [`LINES`].
+    /// Whether the reviewers always find something new, so that the run never ends.
     pub(super) endless: bool,
 }
 
 impl MadeUp {
-    fn play(self, wrote: impl FnMut(Entry)) -> Run {
-        self.play_until(LINES, wrote)
+    /// Writes the journal of a run that reaches this many lines, and returns the run.
+    pub(super) fn write(
+        self,
+        folder: &Path,
+        name: &str,
+        lines: u64,
+    ) -> Result<Run, Box<dyn std::error::Error>> {
+        let (mut journal, mut batch) = (Journal::create(folder, name)?, Vec::new());
+        let mut trouble = None;
+        let run = self.play_until(lines, |entry| {
+            batch.push(entry);
+            if batch.len() >= BATCH && trouble.is_none() {
+                trouble = log::append(&mut journal, &batch).err();
+                batch.clear();
+            }
+        });
+        if let Some(trouble) = trouble {
+            return Err(trouble.into());
+        }
+        log::append(&mut journal, &batch)?;
+        if run.lines < lines {
+            return Err(format!("the made-up run ended after {} lines: {:?}", run.lines, run.outcome).into());
+        }
+        Ok(run)
     }
 
-    pub(super) fn play_until(self, lines: u64, mut wrote: impl FnMut(Entry)) -> Run {
+    pub(super) fn play_until(self, lines: u64, wrote: impl FnMut(Entry)) -> Run {
+        self.play(|run, _| run.lines >= lines, wrote).0
+    }
+
+    /// Stops after this many reports; says how many there were.
+    pub(super) fn play_steps(self, steps: u32, wrote: impl FnMut(Entry)) -> (Run, u32) {
+        self.play(|_, taken| taken >= steps, wrote)
+    }
+
+    fn play(self, is_enough: impl Fn(&Run, u32) -> bool, mut wrote: impl FnMut(Entry)) -> (Run, u32) {
+        let mut steps = 0;
         let mut run = Run::default();
         wrote(run.hear(0, request()));
         wrote(run.hear(0, session()));
@@ -106,12 +123,13 @@ impl MadeUp {
             run.settle(0).into_iter().for_each(&mut wrote);
             let orders: Vec<(Seq, Order)> =
                 run.open.iter().map(|(seq, order)| (*seq, order.clone())).collect();
-            if run.outcome.is_some() || orders.is_empty() || run.lines >= lines {
-                return run;
+            if run.outcome.is_some() || orders.is_empty() || is_enough(&run, steps) {
+                return (run, steps);
             }
             for (seq, order) in orders {
                 if let Some(report) = self.answer(seq, &order) {
                     wrote(run.hear(0, report));
+                    steps += 1;
                 }
             }
         }
