@@ -3,7 +3,7 @@
 //! Only this function decides, with the [`crate::steps`] that all strategies share and the rules of the strategy at hand
 //! ([`crate::strategies`]). It is pure: deciding twice on the same facts gives the same answer twice.
 
-use crate::event::{Conclusion, DecisionPoint, Entry, Order};
+use crate::event::{Conclusion, Decision, DecisionPoint, Entry, Order};
 use crate::model::HookPoint;
 use crate::run::Run;
 use crate::steps::{accounts, budget, hook, judge, land, preflight, settle, undo};
@@ -115,7 +115,12 @@ impl Run {
             if events.is_empty() {
                 return entries;
             }
-            entries.extend(events.into_iter().map(|event| self.write(at, event)));
+            let mut events = events.into_iter().peekable();
+            while let Some(event) = events.next() {
+                let next = events.peek();
+                let is_explained = matches!(next, Some(Conclusion::Decision(Decision::DecisionRecord(_))));
+                entries.push(self.write(at, event, is_explained));
+            }
             assert!(entries.len() <= CONCLUSIONS_AT_MOST, "a rule feeds itself: {:?}", entries.last());
         }
     }

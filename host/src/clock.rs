@@ -38,12 +38,26 @@ pub fn date(ms: u64) -> String {
 
 /// The inverse of [`written`]; 0 for anything else.
 pub fn read(text: &str) -> u64 {
+    if let Ok([y0, y1, y2, y3, _, m0, m1, _, d0, d1, _, h0, h1, _, n0, n1, _, s0, s1, _]) =
+        <[u8; 20]>::try_from(text.as_bytes())
+    {
+        let digits = [[y0, y1], [y2, y3], [m0, m1], [d0, d1], [h0, h1], [n0, n1], [s0, s1]];
+        if digits.as_flattened().iter().all(u8::is_ascii_digit) {
+            let [century, year, month, day, hour, minute, second] =
+                digits.map(|[tens, ones]| u64::from(tens - b'0') * 10 + u64::from(ones - b'0'));
+            return moment([century * 100 + year, month, day, hour, minute, second]);
+        }
+    }
     let number = |from: usize, to: usize| text.get(from..to).and_then(|part| part.parse::<u64>().ok());
     let parts = (number(0, 4), number(5, 7), number(8, 10), number(11, 13), number(14, 16), number(17, 19));
     let (Some(year), Some(month), Some(day), Some(hour), Some(minute), Some(second)) = parts else {
         return 0;
     };
-    if text.len() != 20 || !(1970..=9999).contains(&year) || !(1..=12).contains(&month) {
+    if text.len() != 20 { 0 } else { moment([year, month, day, hour, minute, second]) }
+}
+
+fn moment([year, month, day, hour, minute, second]: [u64; 6]) -> u64 {
+    if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) {
         return 0;
     }
     ((days(year, month, day) * 24 + hour) * 3_600 + minute * 60 + second) * 1_000

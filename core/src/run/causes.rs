@@ -39,7 +39,10 @@ impl Run {
             self.causes.point = entry.seq;
         }
         if let Event::Order(Order::AgentStart(start)) = &entry.event {
-            self.causes.starts.insert(start.archetype.clone(), entry.seq);
+            match self.causes.starts.get_mut(&start.archetype) {
+                Some(last) => *last = entry.seq,
+                None => drop(self.causes.starts.insert(start.archetype.clone(), entry.seq)),
+            }
         }
     }
 

@@ -13,28 +13,55 @@ use super::{Answered, Author, Clarification, Cycle, Landing, LandingTests, Merge
 impl Run {
     /// Applies a line that is on disk, or about to be.
     pub fn apply(&mut self, entry: &Entry) {
-        self.take(entry.clone());
+        self.apply_in(entry, false);
+    }
+
+    pub(super) fn apply_in(&mut self, entry: &Entry, is_explained: bool) {
+        // What is decided is remembered in part, so that nothing of it has to be copied first.
+        match &entry.event {
+            Event::Decision(decision) => {
+                self.note_line(entry);
+                self.remember_causes(entry);
+                self.apply_decision(entry.seq, decision, is_explained);
+            }
+            Event::Order(_) | Event::Report(_) => self.take(entry.clone()),
+        }
     }
 
     /// The same for a line that the caller no longer needs: bodies are moved, not copied.
     pub fn take(&mut self, entry: Entry) {
-        self.lines = entry.seq;
-        if self.began == 0 {
-            self.began = entry.at;
-        }
-        self.last = entry.at;
+        self.take_in(entry, false);
+    }
+
+    /// The same, where the line after it is known. Of a choice that it explains only what the choice changes is
+    /// remembered: what else could have been chosen is forgotten with that line anyway.
+    pub fn take_before(&mut self, entry: Entry, next: Option<&Entry>) {
+        let next = next.map(|next| &next.event);
+        self.take_in(entry, matches!(next, Some(Event::Decision(Decision::DecisionRecord(_)))));
+    }
+
+    fn take_in(&mut self, entry: Entry, is_explained: bool) {
+        self.note_line(&entry);
         if entry.event.answers().is_some_and(|order| !self.open.contains_key(&order)) {
             return;
         }
         self.remember_causes(&entry);
         match entry.event {
-            Event::Decision(decision) => self.apply_decision(entry.seq, decision),
+            Event::Decision(decision) => self.apply_decision(entry.seq, &decision, is_explained),
             Event::Order(order) => {
                 self.apply_order(entry.at, &order);
                 self.open.insert(entry.seq, order);
             }
             Event::Report(report) => self.apply_report(entry.seq, entry.at, report),
         }
+    }
+
+    fn note_line(&mut self, entry: &Entry) {
+        self.lines = entry.seq;
+        if self.began == 0 {
+            self.began = entry.at;
+        }
+        self.last = entry.at;
     }
 
     fn apply_order(&mut self, at: u64, order: &Order) {
@@ -114,7 +141,7 @@ impl Run {
         }
     }
 
-    fn apply_decision(&mut self, seq: Seq, decision: Decision) {
+    fn apply_decision(&mut self, seq: Seq, decision: &Decision, is_explained: bool) {
         match decision {
             Decision::PhaseTransition(transition) => match transition.to {
                 Phase::Plan => {
@@ -145,8 +172,8 @@ impl Run {
                 }
             }
             Decision::DecisionPoint(point) => {
-                self.unexplained = self.alternatives_of(&point);
-                self.apply_point(&point);
+                self.unexplained = if is_explained { None } else { self.alternatives_of(point) };
+                self.apply_point(point);
             }
             Decision::DecisionRecord(_) => self.unexplained = None,
             Decision::AgentSkipped(skipped) => {
@@ -186,7 +213,7 @@ impl Run {
                 self.fixes_total += 1;
                 self.cycle_mut().fixed.insert(fix.finding.clone());
             }
-            Decision::ShadowDetected(seen) => self.apply_shadow(&seen),
+            Decision::ShadowDetected(seen) => self.apply_shadow(seen),
             Decision::PolicyCheckpoint(checkpoint) => {
                 self.corrections.checkpoints = checkpoint.number;
                 self.corrections.worked_ms = 0;
@@ -195,8 +222,8 @@ impl Run {
                     self.corrections.winding_down = Some(stop.clone());
                 }
             }
-            Decision::BudgetStep(step) => self.note_step(&step),
-            Decision::LoopTurn(turn) => self.apply_turn(&turn),
+            Decision::BudgetStep(step) => self.note_step(step),
+            Decision::LoopTurn(turn) => self.apply_turn(turn),
             Decision::LoopAlert(alert) => self.note_alert(alert.alert),
             Decision::WiggumBreak(_) => self.broke = Some(seq),
             Decision::RunComplete(complete) => {
@@ -206,13 +233,13 @@ impl Run {
                 self.outcome = Some(complete.outcome());
                 self.undo = None;
                 self.note_end(complete.reason);
-                self.complete = Some(complete);
+                self.complete = Some(complete.clone());
             }
             Decision::CycleBoundary(boundary) => {
                 if boundary.extra_cycle {
                     self.max_cycles = boundary.max_cycles;
                 }
-                self.cycle_mut().boundary = Some(boundary);
+                self.cycle_mut().boundary = Some(boundary.clone());
             }
         }
     }
@@ -310,8 +337,8 @@ impl Run {
                 self.landing = Landing { agreed: true, before, with, ..Landing::default() };
                 self.open.retain(|_, order| !matches!(order, Order::QuestionAsked(_)));
             }
-            Report::AgentFailed(failed) => self.apply_failure(seq, at, &failed),
-            Report::AgentTimeout(failed) => self.apply_failure(seq, at, &failed.0),
+            Report::AgentFailed(failed) => self.apply_failure(seq, at, *failed),
+            Report::AgentTimeout(failed) => self.apply_failure(seq, at, failed.0),
             Report::AgentLost(lost) => {
                 if let Some(Order::AgentStart(start)) = self.open.remove(&lost.start_seq) {
                     let seen = self.seen_of(lost.start_seq);
@@ -457,7 +484,7 @@ impl Run {
         cycle.answers.insert(name, answered);
     }
 
-    fn apply_failure(&mut self, seq: Seq, at: u64, failed: &AgentFailed) {
+    fn apply_failure(&mut self, seq: Seq, at: u64, failed: AgentFailed) {
         let Some(Order::AgentStart(start)) = self.open.remove(&failed.start_seq) else { return };
         self.settle_cost((failed.start_seq, &start), failed.estimated_cost_usd, failed.tokens);
         self.worked(failed.duration_ms);
@@ -475,12 +502,12 @@ impl Run {
         if failed.kind == Failure::ContextTooLong {
             cycle.cramped.entry(failed.archetype.clone()).or_insert((0, failed.brief_chars)).0 += 1;
         }
-        cycle.last_failure.insert(failed.archetype.clone(), failed.clone());
         if busy {
-            self.note_limit(&start, seq, at, failed, times);
+            self.note_limit(&start, seq, at, &failed, times);
         } else if failed.kind.was_served() {
             self.note_served(&start, failed.start_seq);
         }
+        self.cycle_mut().last_failure.insert(failed.archetype.clone(), failed);
     }
 
     fn worked(&mut self, duration_ms: u64) {

@@ -172,15 +172,16 @@ impl Run {
 
     /// Applies one report. The caller writes the entry to the journal.
     pub fn hear(&mut self, at: u64, report: impl Into<Report>) -> Entry {
-        self.write(at, report.into())
+        self.write(at, report.into(), false)
     }
 
-    pub(crate) fn write(&mut self, at: u64, event: impl Into<Event>) -> Entry {
+    /// `is_explained`: the next line says what else the choice in this one could have been.
+    pub(crate) fn write(&mut self, at: u64, event: impl Into<Event>, is_explained: bool) -> Entry {
         let event = event.into();
         let (phase, agent) = (self.phase_of(&event), event.agent().map(str::to_owned));
         let parent = self.parents(&event, agent.as_deref());
         let entry = Entry { seq: self.lines + 1, at, parent, phase, agent, event };
-        self.apply(&entry);
+        self.apply_in(&entry, is_explained);
         entry
     }
 

@@ -101,7 +101,8 @@ impl Run {
 
     /// Attempts in a cycle so far, also before the run went back.
     pub(super) fn starts_in(&self, number: u32) -> BTreeMap<String, u32> {
-        let of_cycle = self.attempts.iter().filter(|((cycle, _), _)| *cycle == number);
+        let from_cycle = self.attempts.range((number, String::new())..);
+        let of_cycle = from_cycle.take_while(|((cycle, _), _)| *cycle == number);
         of_cycle.map(|((_, archetype), count)| (archetype.clone(), *count)).collect()
     }
 }

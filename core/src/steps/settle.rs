@@ -19,7 +19,8 @@ use super::{accounts, budget, point, send, skip};
 
 /// Failed attempts: retried, skipped, or the end of the run (CL-12, CL-28).
 pub(crate) fn failures(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
-    if let Some(handed_over) = hand_over(run, cycle) {
+    let all_well = cycle.last_failure.is_empty();
+    if let Some(handed_over) = (!all_well).then(|| hand_over(run, cycle)).flatten() {
         return Some(vec![handed_over]);
     }
     let failing = run.failing_in_a_row();
@@ -31,6 +32,9 @@ pub(crate) fn failures(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
             .collect();
         let detail = format!("{failing} agent failures in a row; the last: {}", told.join("; "));
         return Some(break_off(run, Reason::AgentFailures, detail));
+    }
+    if all_well {
+        return None;
     }
     let seats = run.seats();
     let (mut events, mut starts) = (Vec::new(), Vec::new());

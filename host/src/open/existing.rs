@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use archeflow_core::event::{Event, Report, SessionStart};
+use archeflow_core::event::{Event, FixApplied, Report, SessionStart};
 use archeflow_core::model::Money;
 use archeflow_core::run::Run;
 
@@ -50,7 +50,8 @@ impl Project {
             return Err(Error::Foreign { id: id.to_owned() });
         }
         let mut fixes = Vec::new();
-        let run = log::fold_seeing(&opened.lines, |run, entry| {
+        let is_fix = |event: &Event| event.body::<FixApplied>().is_some();
+        let run = log::fold_seeing_some(&opened.lines, is_fix, |run, entry| {
             fixes.extend(projections::fix_line(id, run, entry));
         })?;
         if run.request.is_none() || !run.is_opened() {

@@ -297,13 +297,13 @@ fn millisecond(text: &str) -> Option<u16> {
 
 /// The text before the first `end`, and the rest with it. An escape is for the thorough reader.
 fn up_to(text: &str, end: u8) -> Option<(&str, &str)> {
-    let at = text.bytes().position(|b| b == end || b == b'\\')?;
+    let at = memchr::memchr2(end, b'\\', text.as_bytes())?;
     (text.as_bytes()[at] == end).then(|| text.split_at(at))
 }
 
 fn numbers(list: &str) -> bool {
-    list.is_empty()
-        || list.split(',').all(|n| (1..=19).contains(&n.len()) && n.bytes().all(|b| b.is_ascii_digit()))
+    let number = |n: &[u8]| (1..=19).contains(&n.len()) && n.iter().all(u8::is_ascii_digit);
+    list.is_empty() || list.as_bytes().split(|b| *b == b',').all(number)
 }
 
 /// A record in another order, with other spacing or with fields we do not know.

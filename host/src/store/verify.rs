@@ -5,7 +5,7 @@
 //! into as many stretches as there are processors.
 
 use std::fs::File;
-use std::io::{self, BufRead};
+use std::io;
 use std::num::NonZero;
 use std::ops::Range;
 use std::thread;
@@ -302,9 +302,9 @@ pub(super) fn step(
     Ok(Some(read.seq))
 }
 
-/// The length of the first line with its line break. The standard library's search is far faster than a loop here.
-fn line_length(mut bytes: &[u8]) -> usize {
-    bytes.skip_until(b'\n').unwrap_or(0)
+/// The length of the first line with its line break.
+fn line_length(bytes: &[u8]) -> usize {
+    memchr::memchr(b'\n', bytes).map_or(bytes.len(), |at| at + 1)
 }
 
 fn line_before(bytes: &[u8], end: usize) -> &[u8] {

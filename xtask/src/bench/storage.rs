@@ -17,12 +17,14 @@ use archeflow_core::run::Run;
 use archeflow_host::log;
 use archeflow_host::store::journal::Journal;
 
-use super::{Bench, Goal, Row, Rows, best};
+use super::{Bench, Goal, Row, Rows, best, ms};
 
 const LINES: u64 = 1_000_000;
 /// Lines per write when the journal is made; a run writes as many as one report brings about.
 const BATCH: usize = 5_000;
 const RUNS: u32 = 2_000;
+/// Of the run that is resumed.
+const RESUMED: u64 = 100_000;
 
 pub(super) fn measure(bench: &Bench) -> Rows {
     let events = bench.folder.path().join("events");
@@ -40,6 +42,7 @@ pub(super) fn measure(bench: &Bench) -> Rows {
         cpu = cpu.min(cpu_time() - cpu_before);
         if folded == run { Ok(took) } else { Err("the fold differs from the run that was played".into()) }
     })?;
+    let resumed = resume(&events)?;
     let begun = Instant::now();
     let mut lines = 0;
     for _ in 0..RUNS {
@@ -56,8 +59,32 @@ pub(super) fn measure(bench: &Bench) -> Rows {
         },
         plain("  of which reading and checking", read_time.as_secs_f64(), "s"),
         plain("  CPU time of all its threads", cpu.as_secs_f64(), "s"),
+        Row {
+            what: format!("resume of a run with {RESUMED} lines"),
+            floor: None,
+            ours: ms(resumed),
+            unit: "ms",
+            goal: Goal::AtMost(100.0),
+        },
         plain(&format!("runs of the core alone ({} lines each)", lines / u64::from(RUNS)), per_second, "/s"),
     ])
+}
+
+/// From opening the journal, with its lock and every check, to the first decision.
+fn resume(events: &Path) -> Result<Duration, Box<dyn std::error::Error>> {
+    MadeUp { failures: 20, endless: true }.write(events, "resumed", RESUMED)?;
+    best(5, || {
+        let begun = Instant::now();
+        let opened = Journal::open(events, "resumed")?;
+        let mut run = log::fold(&opened.lines)?;
+        run.hear(0, session());
+        let decided = run.settle(0);
+        let took = begun.elapsed();
+        if run.lines < RESUMED || decided.is_empty() && run.open.is_empty() {
+            return Err("the run that is resumed has nothing to do".into());
+        }
+        Ok(took)
+    })
 }
 
 fn plain(what: &str, ours: f64, unit: &'static str) -> Row {

@@ -312,7 +312,7 @@ impl<'a> Walk<'a> {
 
     /// Writes a conclusion down; an order is paired with the recorded one it is the same as.
     fn write(&mut self, at: u64, event: Event, asked: Option<Asked>) {
-        let seq = self.would.write(at, event).seq;
+        let seq = self.would.write(at, event, false).seq;
         let Some(asked) = asked else { return };
         while self.orders.get(self.first_free).is_some_and(|recorded| recorded.taken) {
             self.first_free += 1;
