@@ -81,10 +81,14 @@ fn all(texts: &[&String]) -> usize {
 
 /// How long a text is as a JSON string.
 pub(crate) fn written(text: &str) -> usize {
-    let long = |c: char| match c {
-        '"' | '\\' | '\n' | '\t' | '\r' => 2,
-        c if c.is_control() => 6,
-        c => c.len_utf8(),
+    let more = |byte: u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\t' | b'\r' => 1,
+        0..=0x1f | 0x7f => 5,
+        _ => 0,
     };
-    text.chars().map(long).sum()
+    let ascii: usize = text.bytes().map(more).sum();
+    // Control characters beyond ASCII have two bytes.
+    let beyond =
+        if text.is_ascii() { 0 } else { text.chars().filter(|c| !c.is_ascii() && c.is_control()).count() };
+    text.len() + ascii + 4 * beyond
 }

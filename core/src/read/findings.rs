@@ -219,8 +219,7 @@ impl<'r, 'a> Reader<'r, 'a> {
                 continue;
             }
             let cells = table::cells(line.text, Some(columns.len()));
-            let repeated = rows::columns(&cells).is_some_and(|again| again == columns);
-            if repeated || cells.iter().all(|cell| is_none(cell)) {
+            if rows::repeats_header(columns, &cells) || cells.iter().all(|cell| is_none(cell)) {
                 continue;
             }
             match draft_of_row(columns, &cells) {

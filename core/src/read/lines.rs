@@ -38,7 +38,7 @@ pub(crate) fn scan(text: &str) -> Vec<TextLine<'_>> {
     let mut start = 0;
     while start < text.len() {
         let rest = tail(text, start);
-        let end = rest.find(['\n', '\r']).unwrap_or(rest.len());
+        let end = memchr::memchr2(b'\n', b'\r', rest.as_bytes()).unwrap_or(rest.len());
         let content = head(rest, end);
         let ending = if tail(rest, end).starts_with("\r\n") { 2 } else { 1 };
         let indent = indent(content);
@@ -145,10 +145,12 @@ impl Scanner {
             self.comment = !comment.contains("-->");
             return LineKind::Comment;
         }
-        let lower = inner.to_ascii_lowercase();
-        if let Some((_, end)) = QUOTATIONS.iter().find(|(start, _)| lower.starts_with(start)) {
-            self.element = (!lower.contains(end)).then_some(end);
-            return LineKind::Comment;
+        if inner.starts_with('<') {
+            let lower = inner.to_ascii_lowercase();
+            if let Some((_, end)) = QUOTATIONS.iter().find(|(start, _)| lower.starts_with(start)) {
+                self.element = (!lower.contains(end)).then_some(end);
+                return LineKind::Comment;
+            }
         }
         self.fence = opens(inner, indent);
         if self.fence.is_some() { LineKind::Open } else { LineKind::Plain }

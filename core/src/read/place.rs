@@ -164,6 +164,9 @@ fn is_host(path: &str) -> bool {
 
 /// A `path.ext:line` in running text.
 pub(crate) fn mention(word: &str) -> Option<(String, u32)> {
+    if !holds_digit(word) {
+        return None;
+    }
     let (path, line) = split_line(unwrap(word));
     let line = line?;
     if !is_path(path) || is_host(path) {
@@ -273,6 +276,12 @@ fn sightings(text: &str, file: &str) -> Vec<Sighting> {
         if found.len() >= MAX_CITATIONS {
             break;
         }
+        if !holds_digit(word) && !word.contains('/') {
+            let bare = unwrap(word);
+            speaks_of_line = bare.eq_ignore_ascii_case("line") || bare.eq_ignore_ascii_case("lines");
+            path_before = path_before.filter(|_| speaks_of_line);
+            continue;
+        }
         if let Some((file, line)) = mention(word) {
             found.push(Sighting { file, line, start, end });
         } else if speaks_of_line && let Some(line) = line_number(unwrap(word)) {
@@ -294,15 +303,37 @@ fn sightings(text: &str, file: &str) -> Vec<Sighting> {
 /// Words without the brackets and code marks that touch them.
 fn words(text: &str) -> impl Iterator<Item = (usize, usize)> {
     let mut start = 0;
-    let ends = text.char_indices().filter(|(_, c)| {
-        c.is_whitespace() || matches!(c, '`' | '(' | ')' | '[' | ']' | '"' | ',' | ';' | '|' | '<' | '>')
-    });
-    let ends = ends.map(|(at, c)| (at, c.len_utf8())).chain(std::iter::once((text.len(), 0)));
-    ends.filter_map(move |(at, width)| {
-        let word = (start, at);
-        start = at + width;
-        (word.0 < word.1).then_some(word)
+    std::iter::from_fn(move || {
+        while start < text.len() {
+            let end = start + end_of_word(tail(text, start));
+            let word = (start, end);
+            start = end + tail(text, end).chars().next().map_or(0, char::len_utf8);
+            if word.0 < word.1 {
+                return Some(word);
+            }
+        }
+        None
     })
+}
+
+/// Where the first word ends. Most of a text is letters of ASCII, which end none.
+fn end_of_word(text: &str) -> usize {
+    let ends = |c: char| {
+        c.is_whitespace() || matches!(c, '`' | '(' | ')' | '[' | ']' | '"' | ',' | ';' | '|' | '<' | '>')
+    };
+    let mut at = 0;
+    loop {
+        at += text.bytes().skip(at).take_while(u8::is_ascii_alphanumeric).count();
+        match tail(text, at).chars().next() {
+            Some(c) if !ends(c) => at += c.len_utf8(),
+            Some(_) | None => return at,
+        }
+    }
+}
+
+/// Without one there is no line number.
+fn holds_digit(word: &str) -> bool {
+    word.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 fn quote(text: &str, code: &[Span], used: &mut [bool], seen: &Sighting) -> Option<String> {

@@ -9,11 +9,21 @@ pub(super) fn columns(header: &[String]) -> Option<Vec<Option<FindingField>>> {
     if header.len() > 32 || header.len() < 2 {
         return None;
     }
-    let columns: Vec<_> =
-        header.iter().map(|cell| FindingField::of_column(&plain(cell).to_lowercase())).collect();
+    let columns: Vec<_> = header.iter().map(|cell| field_of(cell)).collect();
     let has = |field| columns.contains(&Some(field));
     (has(FindingField::Severity) && (has(FindingField::Location) || has(FindingField::Description)))
         .then_some(columns)
+}
+
+/// Whether a row repeats the header with these columns. The cell below the severity says so for nearly all rows.
+pub(super) fn repeats_header(header: &[Option<FindingField>], cells: &[String]) -> bool {
+    let at = header.iter().position(|field| *field == Some(FindingField::Severity));
+    let field = at.and_then(|at| cells.get(at)).and_then(|cell| field_of(cell));
+    field == Some(FindingField::Severity) && columns(cells).is_some_and(|again| again == header)
+}
+
+fn field_of(cell: &str) -> Option<FindingField> {
+    FindingField::of_column(&plain(cell).to_lowercase())
 }
 
 pub(super) fn draft_of_row(columns: &[Option<FindingField>], cells: &[String]) -> Result<Draft, String> {

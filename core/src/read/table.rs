@@ -1,16 +1,13 @@
 //! Rows of pipes.
 
 use super::lines::TextLine;
-use super::text::{Span, bullet, spans, tail};
+use super::text::{Span, between, bullet, spans, tail};
 
 /// Whether a line has a pipe that could divide cells.
 pub(crate) fn is_row(text: &str) -> bool {
-    let mut escaped = false;
-    text.bytes().any(|b| {
-        let divides = b == b'|' && !escaped;
-        escaped = b == b'\\';
-        divides
-    })
+    let bytes = text.as_bytes();
+    let is_escaped = |at: usize| at.checked_sub(1).and_then(|before| bytes.get(before)) == Some(&b'\\');
+    memchr::memchr_iter(b'|', bytes).any(|at| !is_escaped(at))
 }
 
 /// The row between header and body: `|---|:--:|`.
@@ -51,28 +48,31 @@ fn row(text: &str) -> &str {
 }
 
 fn split(text: &str, code: &[Span]) -> Vec<String> {
-    let text = text.strip_prefix('|').map_or((text, 0), |rest| (rest, 1));
-    let (text, offset) = text;
+    let (text, offset) = text.strip_prefix('|').map_or((text, 0), |rest| (rest, 1));
     let mut code = code.iter().peekable();
     let mut cells = Vec::new();
     let mut cell = String::new();
-    let mut ended = false;
-    let mut chars = text.char_indices().peekable();
-    while let Some((at, c)) = chars.next() {
-        while code.next_if(|span| span.close <= at + offset).is_some() {}
-        let in_code = code.peek().is_some_and(|span| span.open <= at + offset);
-        ended = false;
-        match c {
-            '\\' if chars.next_if(|(_, next)| *next == '|').is_some() => cell.push('|'),
-            '|' if !in_code => {
-                cells.push(cell.trim().to_owned());
-                cell.clear();
-                ended = true;
-            }
-            _ => cell.push(c),
+    // Where the part begins that is in no cell yet.
+    let mut start = 0;
+    for at in memchr::memchr_iter(b'|', text.as_bytes()) {
+        if at > start && text.as_bytes().get(at - 1) == Some(&b'\\') {
+            cell.push_str(between(text, start, at - 1));
+            cell.push('|');
+            start = at + 1;
+            continue;
         }
+        while code.next_if(|span| span.close <= at + offset).is_some() {}
+        if code.peek().is_some_and(|span| span.open <= at + offset) {
+            continue;
+        }
+        cell.push_str(between(text, start, at));
+        cells.push(cell.trim().to_owned());
+        cell.clear();
+        start = at + 1;
     }
-    if !ended {
+    let rest = tail(text, start);
+    if !(cell.is_empty() && rest.is_empty()) || cells.is_empty() {
+        cell.push_str(rest);
         cells.push(cell.trim().to_owned());
     }
     cells

@@ -7,10 +7,15 @@ pub(crate) fn decode(bytes: &[u8]) -> String {
     let text = match bytes {
         [0xFF, 0xFE, rest @ ..] => utf16(rest, u16::from_le_bytes),
         [0xFE, 0xFF, rest @ ..] => utf16(rest, u16::from_be_bytes),
-        [0xEF, 0xBB, 0xBF, rest @ ..] => String::from_utf8_lossy(rest).into_owned(),
-        _ => String::from_utf8_lossy(bytes).into_owned(),
+        [0xEF, 0xBB, 0xBF, rest @ ..] => utf8(rest),
+        _ => utf8(bytes),
     };
-    if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }
+    if memchr::memchr(0, text.as_bytes()).is_some() { text.replace('\0', "\u{fffd}") } else { text }
+}
+
+/// Checking a whole text at once is faster than looking for its bad parts, and nearly no text has any.
+fn utf8(bytes: &[u8]) -> String {
+    str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes).into_owned(), str::to_owned)
 }
 
 fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> String {
@@ -24,6 +29,9 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> String {
 /// At most `chars` characters, without the white space around them.
 pub(crate) fn cap(text: &str, chars: usize) -> String {
     let text = text.trim();
+    if text.len() <= chars {
+        return text.to_owned();
+    }
     let end = text.char_indices().nth(chars).map_or(text.len(), |(at, _)| at);
     head(text, end).trim_end().to_owned()
 }
@@ -59,6 +67,9 @@ pub(crate) fn is_dash(c: char) -> bool {
 
 /// The text without emphasis, code marks, links and control characters, on one line.
 pub(crate) fn plain(text: &str) -> String {
+    if is_plain(text) {
+        return text.to_owned();
+    }
     let mut out = String::with_capacity(text.len());
     for word in unlink(text).split_whitespace() {
         let bare = word.trim_matches(|c| matches!(c, '*' | '_' | '`'));
@@ -74,6 +85,17 @@ pub(crate) fn plain(text: &str) -> String {
         }
     }
     out
+}
+
+/// Whether a text has nothing that [`plain`] takes away: words of ASCII with one space between them.
+fn is_plain(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let keeps = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'*' | b'`' | b'_' | b']');
+    let doubled = |pair: &[u8]| pair == b"  ";
+    bytes.iter().all(keeps)
+        && bytes.first() != Some(&b' ')
+        && bytes.last() != Some(&b' ')
+        && !bytes.windows(2).any(doubled)
 }
 
 /// Replaces `[text](target)` by `text`.
@@ -130,6 +152,9 @@ pub(crate) struct Span {
 /// The code spans of a text. A run of backticks is closed by the next run of the same length; that one is looked up,
 /// not searched for, so that a text made of backticks stays cheap.
 pub(crate) fn spans(text: &str) -> Vec<Span> {
+    if memchr::memchr(b'`', text.as_bytes()).is_none() {
+        return Vec::new();
+    }
     let runs = runs(text);
     let mut partner = vec![None; runs.len()];
     let mut latest: BTreeMap<usize, usize> = BTreeMap::new();
@@ -155,7 +180,7 @@ pub(crate) fn spans(text: &str) -> Vec<Span> {
 
 fn runs(text: &str) -> Vec<(usize, usize)> {
     let mut runs: Vec<(usize, usize)> = Vec::new();
-    for (at, _) in text.bytes().enumerate().filter(|(_, b)| *b == b'`') {
+    for at in memchr::memchr_iter(b'`', text.as_bytes()) {
         match runs.last_mut() {
             Some((start, length)) if *start + *length == at => *length += 1,
             _ => runs.push((at, 1)),
@@ -186,10 +211,17 @@ pub(crate) fn holds(text: &str, words: &[&str]) -> bool {
 
 /// The first word of a line, whatever is in front of it: a cheap way to pass most lines by.
 pub(crate) fn first_word(text: &str) -> &str {
-    let start = text.find(char::is_alphabetic).unwrap_or(text.len());
+    let start = find_fast(text, u8::is_ascii_alphabetic, char::is_alphabetic);
     let word = tail(text, start);
-    let end = word.find(|c: char| !c.is_alphabetic()).unwrap_or(word.len());
+    let end = find_fast(word, |byte| !byte.is_ascii_alphabetic(), |c| !c.is_alphabetic());
     head(word, end)
+}
+
+/// Where the first fitting character is, or the end. Both tests must agree on ASCII; the one for bytes is enough until
+/// another character comes.
+fn find_fast(text: &str, fits_byte: impl Fn(&u8) -> bool, fits: impl Fn(char) -> bool) -> usize {
+    let stop = text.bytes().position(|byte| !byte.is_ascii() || fits_byte(&byte)).unwrap_or(text.len());
+    tail(text, stop).find(fits).map_or(text.len(), |at| stop + at)
 }
 
 /// Whether a cell or section means "nothing here".

@@ -32,7 +32,8 @@ pub fn weigh(finding: &Finding) -> Option<Unfounded> {
     if finding.severity == Severity::Info || finding.source == PROGRAM {
         return None;
     }
-    if shows_a_run(finding) || quotes_code(finding) {
+    // Either is enough; the quotation is found sooner.
+    if quotes_code(finding) || shows_a_run(finding) {
         return None;
     }
     if cites_a_line(finding) {
@@ -193,24 +194,25 @@ fn reports_a_run(text: &str) -> bool {
         return true;
     }
     let words: Vec<&str> = text.split_whitespace().collect();
-    let bare = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_owned();
+    fn bare(word: &str) -> &str {
+        word.trim_matches(|c: char| !c.is_alphanumeric())
+    }
     let is_number = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
     for (at, pair) in words.windows(2).enumerate() {
         let [first, second] = pair else { continue };
         let ends = second.ends_with(['.', ',', ';', ')', '`', ':']) || at + 2 == words.len();
         let next = words.get(at + 2).map(|word| bare(word)).unwrap_or_default();
-        if is_number(&bare(first))
-            && matches!(bare(second).as_str(), "failed" | "failures" | "passed" | "errors")
-            && (ends || next == "in" || next == "and" || is_number(&next))
+        let (first, second) = (bare(first), bare(second));
+        if is_number(first)
+            && matches!(second, "failed" | "failures" | "passed" | "errors")
+            && (ends || next == "in" || next == "and" || is_number(next))
         {
             return true;
         }
-        let code = matches!(bare(second).as_str(), "code" | "status");
-        if matches!(bare(first).as_str(), "exit" | "exited" | "exits" | "exiting")
-            && (code || is_number(&bare(second)))
-        {
-            let number = if code { next } else { bare(second) };
-            if is_number(&number) {
+        let code = matches!(second, "code" | "status");
+        if matches!(first, "exit" | "exited" | "exits" | "exiting") && (code || is_number(second)) {
+            let number = if code { next } else { second };
+            if is_number(number) {
                 return true;
             }
         }

@@ -5,8 +5,10 @@
 //! names of code add to that or take away. Everything is a whole number of points, so that every machine comes to the
 //! same result.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::LazyLock;
 
 use crate::event::Tracked;
 use crate::model::Finding;
@@ -55,8 +57,47 @@ pub struct FindingClaim<'a> {
     sources: Vec<&'a str>,
     /// A digest of the code it is about; empty if that is not known.
     anchor: &'a str,
-    words: BTreeSet<String>,
-    names: BTreeSet<String>,
+    /// In order and each once, and so are the names.
+    words: Vec<Stem>,
+    names: Vec<String>,
+}
+
+/// A word as it is compared: at most [`STEM`] characters, in place, since there are many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Stem([u8; 4 * STEM]);
+
+impl Stem {
+    /// A text has no NUL inside of a word, so what fills the rest makes no two stems the same.
+    fn of(text: &str) -> Stem {
+        let mut stem = [0; 4 * STEM];
+        stem.iter_mut().zip(text.bytes()).for_each(|(into, byte)| *into = byte);
+        Stem(stem)
+    }
+}
+
+/// Puts a list in order, each value once.
+fn ordered<T: Ord>(mut list: Vec<T>) -> Vec<T> {
+    list.sort_unstable();
+    list.dedup();
+    list
+}
+
+/// How many values two ordered lists share.
+fn count_shared<T: Ord>(one: &[T], other: &[T]) -> usize {
+    let (mut one, mut other) = (one.iter().peekable(), other.iter().peekable());
+    let mut count = 0;
+    while let (Some(a), Some(b)) = (one.peek(), other.peek()) {
+        match a.cmp(b) {
+            Ordering::Less => drop(one.next()),
+            Ordering::Greater => drop(other.next()),
+            Ordering::Equal => {
+                count += 1;
+                one.next();
+                other.next();
+            }
+        }
+    }
+    count
 }
 
 impl<'a> FindingClaim<'a> {
@@ -76,8 +117,9 @@ impl<'a> FindingClaim<'a> {
         let (mut words, names) = read(description);
         let (of_file, _) = read(file);
         // Every finding about a file may name it, so its name tells them apart only where nothing else is left.
-        if !words.is_subset(&of_file) {
-            words.retain(|word| !of_file.contains(word));
+        let of_claim = |word: &Stem| of_file.binary_search(word).is_err();
+        if words.iter().any(of_claim) {
+            words.retain(of_claim);
         }
         FindingClaim { file, line, category, sources: Vec::new(), anchor: "", words, names }
     }
@@ -97,7 +139,7 @@ impl<'a> FindingClaim<'a> {
     /// Compares two findings. Symmetric.
     pub fn compare(&self, other: &FindingClaim<'_>) -> Likeness {
         let mut likeness = Likeness { points: 0, needed: SAME, reasons: Vec::new() };
-        let shared = self.words.intersection(&other.words).count();
+        let shared = count_shared(&self.words, &other.words);
         let of = self.words.len() + other.words.len();
         let words = match of {
             0 => 100,
@@ -119,7 +161,7 @@ impl<'a> FindingClaim<'a> {
             }
         }
         if !self.names.is_empty() && !other.names.is_empty() {
-            let shared = self.names.intersection(&other.names).count() * 100;
+            let shared = count_shared(&self.names, &other.names) * 100;
             let of = self.names.len().min(other.names.len());
             if shared >= of * 80 {
                 likeness.add(SHARED_NAMES, LikenessReason::SharedNames);
@@ -130,7 +172,7 @@ impl<'a> FindingClaim<'a> {
         if self.file != other.file && !same_code {
             likeness.need(LikenessReason::OtherFile);
             // Two files without a common name of code are two places; one without a file is nowhere.
-            if self.file.is_empty() || other.file.is_empty() || self.names.is_disjoint(&other.names) {
+            if self.file.is_empty() || other.file.is_empty() || count_shared(&self.names, &other.names) == 0 {
                 likeness.needed = i32::MAX;
             }
         }
@@ -217,21 +259,27 @@ impl LikenessReason {
 
 /// The words of a text as they are compared: stems, without common words.
 pub fn words(text: &str) -> BTreeSet<String> {
-    read_up_to(text, usize::MAX).0
+    let mut words = BTreeSet::new();
+    read_up_to(text, usize::MAX, |word| _ = words.insert(word.to_owned()), drop);
+    words
 }
 
 /// The names of code in a text: in code marks, or of more than one part. In lower case.
 pub(crate) fn names(text: &str) -> BTreeSet<String> {
-    read_up_to(text, usize::MAX).1
+    let mut names = BTreeSet::new();
+    read_up_to(text, usize::MAX, |_| {}, |name| _ = names.insert(name));
+    names
 }
 
 /// The words of a claim, as stems, and the names of code in it.
-fn read(description: &str) -> (BTreeSet<String>, BTreeSet<String>) {
-    read_up_to(description, CLAIM_WORDS)
+fn read(description: &str) -> (Vec<Stem>, Vec<String>) {
+    let (mut words, mut names) = (Vec::with_capacity(CLAIM_WORDS), Vec::new());
+    read_up_to(description, CLAIM_WORDS, |word| words.push(Stem::of(word)), |name| names.push(name));
+    (ordered(words), ordered(names))
 }
 
-fn read_up_to(description: &str, most: usize) -> (BTreeSet<String>, BTreeSet<String>) {
-    let (mut words, mut names) = (BTreeSet::new(), BTreeSet::new());
+/// Calls back with each word and each name, in the order of the text.
+fn read_up_to(description: &str, most: usize, mut word: impl FnMut(&str), mut name: impl FnMut(String)) {
     let mut in_code = false;
     for text in description.split_whitespace().take(most) {
         for (at, piece) in text.split('`').enumerate() {
@@ -242,21 +290,25 @@ fn read_up_to(description: &str, most: usize) -> (BTreeSet<String>, BTreeSet<Str
                 if identifier.is_empty() {
                     continue;
                 }
-                let parts = parts(identifier);
+                // Most are one word in small letters, which needs no copy.
+                let one_part = identifier.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+                let parts = if one_part { Vec::new() } else { parts(identifier) };
                 let is_name = in_code || parts.len() > 1;
                 if is_name
                     && letters(identifier) >= 3
                     && !identifier.starts_with(|c: char| c.is_ascii_digit())
                 {
-                    names.insert(identifier.to_lowercase());
+                    name(identifier.to_lowercase());
+                }
+                if one_part {
+                    put(&mut word, identifier);
                 }
                 for part in parts {
-                    put(&mut words, &part);
+                    put(&mut word, &part);
                 }
             }
         }
     }
-    (words, names)
 }
 
 fn letters(text: &str) -> usize {
@@ -282,20 +334,35 @@ fn parts(identifier: &str) -> Vec<String> {
     parts
 }
 
-fn put(words: &mut BTreeSet<String>, word: &str) {
+fn put(put: &mut impl FnMut(&str), word: &str) {
     // Scripts without spaces: two characters are about what a word is elsewhere.
-    if word.chars().any(is_unspaced) {
+    if !word.is_ascii() && word.chars().any(is_unspaced) {
         let characters: Vec<char> = word.chars().collect();
-        words.extend(characters.windows(2).map(|pair| pair.iter().collect::<String>()));
+        characters.windows(2).for_each(|pair| put(&pair.iter().collect::<String>()));
         if let [one] = characters.as_slice() {
-            words.insert(one.to_string());
+            put(&one.to_string());
         }
         return;
     }
-    if word.chars().count() < 3 || COMMON.contains(&word) {
+    if word.chars().count() < 3 || is_common(word) {
         return;
     }
-    words.insert(stem(word).chars().take(STEM).collect());
+    let stem = stem(word);
+    let end = stem.char_indices().nth(STEM).map_or(stem.len(), |(at, _)| at);
+    put(stem.get(..end).unwrap_or(stem));
+}
+
+/// Every word of every finding is looked up here, so they are compared as numbers.
+fn is_common(word: &str) -> bool {
+    static NUMBERS: LazyLock<Vec<u64>> =
+        LazyLock::new(|| ordered(COMMON.iter().filter_map(|word| packed(word)).collect()));
+    packed(word).is_some_and(|number| NUMBERS.binary_search(&number).is_ok())
+}
+
+/// A word of up to eight bytes as a number; no common one is longer.
+fn packed(word: &str) -> Option<u64> {
+    let bytes = word.bytes();
+    (bytes.len() <= 8).then(|| bytes.fold(0, |number, byte| number << 8 | u64::from(byte)))
 }
 
 /// Without its ending: *dropped*, *drops* and *dropping* are *drop*, *timing* and *time* are *tim*.
