@@ -1,4 +1,5 @@
-//! Developer tools: `cargo xtask test`, `tidy`, `docs`, `judge`, `dist`, `soak`, `bench`, `pictures`, `clients`.
+//! Developer tools: `cargo xtask test`, `tidy`, `docs`, `judge`, `dist`, `soak`, `bench`,
+//! `instructions`, `pictures`, `clients`.
 
 #![expect(
     clippy::print_stdout,
@@ -10,6 +11,7 @@ mod bench;
 mod clients;
 mod dist;
 mod docs;
+mod instructions;
 mod judge;
 mod live;
 #[path = "../../app/tests/e2e/model.rs"]
@@ -53,6 +55,8 @@ usage: cargo xtask <command>
                                  --target <triple>: for another processor [default: this one, static]
                                  --url <address>: where the files will be; the formula needs it
   bench [<name>...]              measure the performance goals on a release build
+  instructions [--renew]         count the instructions of work that is always the same, and compare them with
+                                 xtask/instructions.txt, or write that file again
 ";
 
 fn main() -> ExitCode {
@@ -72,6 +76,8 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(&root()),
         ["dist", rest @ ..] => dist::run(&root(), rest),
         ["bench", rest @ ..] => bench::build_and_run(&root(), rest),
+        ["instructions", rest @ ..] => instructions::run(&root(), rest),
+        ["__counted", name, folder] => instructions::work(name, folder),
         ["__bench", rest @ ..] => bench::run(&root(), rest),
         ["__noop-agent", folder] => bench::play(folder),
         ["help" | "--help" | "-h"] => {

@@ -5,6 +5,7 @@
 
 mod agent;
 mod client;
+mod count;
 mod engine;
 mod growth;
 mod memory;
@@ -24,6 +25,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use agent::play;
 pub(crate) use client::relay;
+pub(crate) use count::{COUNTED, prepare};
 
 use crate::test;
 

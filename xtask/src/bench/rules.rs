@@ -1,6 +1,7 @@
 //! What the rules cost: shadows, budget and memory, in the step after a long review.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use archeflow_core::event::{AgentComplete, AgentStart, Decision, Event, Order, Past, Report, RunStart};
@@ -46,6 +47,23 @@ pub(super) fn measure(_: &super::Bench) -> Rows {
         rows.push(row(&what, ms(looked_at(role, &text)), Goal::None));
     }
     Ok(rows)
+}
+
+/// Reads the long review this many times.
+pub(super) fn read_answers(times: u32) {
+    let text = review();
+    for _ in 0..times {
+        std::hint::black_box(read::answer(Role::Reviewer, "sage", text.as_bytes()));
+    }
+}
+
+/// Takes the measured step this many times.
+pub(super) fn take_steps(times: u32) -> Result<(), Box<dyn std::error::Error>> {
+    let step = Step::before(true, &review())?;
+    for _ in 0..times {
+        std::hint::black_box(step.take());
+    }
+    Ok(())
 }
 
 fn row(what: &str, ours: f64, goal: Goal) -> Row {
@@ -293,9 +311,9 @@ impl Words {
 
     fn one(&mut self) -> &'static str {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let known = Self::KNOWN.split_whitespace();
-        let at = usize::try_from(self.0 >> 40).unwrap_or(0) % known.clone().count();
-        known.clone().nth(at).unwrap_or_default()
+        static KNOWN: LazyLock<Vec<&str>> = LazyLock::new(|| Words::KNOWN.split_whitespace().collect());
+        let at = usize::try_from(self.0 >> 40).unwrap_or(0) % KNOWN.len();
+        KNOWN.get(at).copied().unwrap_or_default()
     }
 
     fn some(&mut self, count: usize) -> String {
