@@ -7,6 +7,7 @@ pub(crate) mod bag;
 pub mod breaker;
 pub mod client_files;
 pub mod convergence;
+mod credentials;
 pub mod decisive;
 pub mod domain;
 pub mod estimate;

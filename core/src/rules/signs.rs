@@ -3,6 +3,7 @@
 //! Plain scanning of paths, modes and text. Where it is wrong it is wrong on the careful side, and a person can
 //! lower a sign's severity in their own configuration.
 
+pub use super::credentials::credential;
 use std::collections::BTreeSet;
 
 use crate::model::{Counted, FileStatus, Sign, Signs};
@@ -583,64 +584,4 @@ fn stirring(sign: Sign) -> &'static str {
 
 fn is_own_state(path: &str) -> bool {
     path.trim_matches('"').split('/').any(|part| part == ".archeflow")
-}
-
-/// The kind of credential in a line.
-pub fn credential(line: &str) -> Option<&'static str> {
-    if line.contains("-----BEGIN") && line.contains("PRIVATE KEY") {
-        return Some("private key");
-    }
-    const PREFIXES: [(&str, usize, &str); 12] = [
-        ("AKIA", 16, "cloud access key"),
-        ("ASIA", 16, "cloud access key"),
-        ("ghp_", 30, "forge token"),
-        ("gho_", 30, "forge token"),
-        ("ghs_", 30, "forge token"),
-        ("github_pat_", 30, "forge token"),
-        ("glpat-", 18, "forge token"),
-        ("sk-ant-", 20, "model API key"),
-        ("sk-proj-", 20, "model API key"),
-        ("AIza", 30, "API key"),
-        ("xoxb-", 20, "chat token"),
-        ("npm_", 30, "registry token"),
-    ];
-    for (prefix, least, kind) in PREFIXES {
-        for (at, _) in line.match_indices(prefix) {
-            let starts_a_word = !line[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
-            let rest = &line[at + prefix.len()..];
-            let run =
-                rest.chars().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')).count();
-            if starts_a_word && run >= least {
-                return Some(kind);
-            }
-        }
-    }
-    assigned_secret(line).then_some("secret value")
-}
-
-/// `password = "…"` with a value that looks made by a machine.
-fn assigned_secret(line: &str) -> bool {
-    const NAMES: [&str; 8] =
-        ["password", "passwd", "secret", "api_key", "apikey", "access_token", "auth_token", "private_key"];
-    const PLACEHOLDERS: [&str; 11] =
-        ["example", "changeme", "placeholder", "xxxx", "your", "dummy", "test", "fake", "${", "<", "env"];
-    let lower = line.to_lowercase();
-    let Some(after) = NAMES.iter().filter_map(|name| lower.find(name).map(|at| at + name.len())).min() else {
-        return false;
-    };
-    let Some(tail) = lower.get(after..) else { return false };
-    let Some(assigned) = tail.find(['=', ':']).and_then(|at| tail.get(at + 1..)) else { return false };
-    let mut quoted = assigned.split(['"', '\'']).skip(1);
-    let Some(value) = quoted.next() else { return false };
-    let letters = value.chars().any(|c| c.is_ascii_alphabetic());
-    let digits = value.chars().any(|c| c.is_ascii_digit());
-    let mut distinct: Vec<char> = value.chars().collect();
-    distinct.sort_unstable();
-    distinct.dedup();
-    value.len() >= 16
-        && letters
-        && digits
-        && distinct.len() >= 10
-        && !value.contains(' ')
-        && !PLACEHOLDERS.iter().any(|word| value.contains(word))
 }

@@ -1,0 +1,180 @@
+//! Credentials in a line: private keys, tokens by their prefix, and values that are assigned to a secret's name. All of a
+//! change is looked at, so a line that can't hold one must cost little.
+
+/// The kind of credential in a line. Nearly every line has none, and one pass over its bytes shows it.
+pub fn credential(line: &str) -> Option<&'static str> {
+    let marks = LineMarks::of(line);
+    if marks.longest_word >= MARK && line.contains("-----BEGIN") && line.contains("PRIVATE KEY") {
+        return Some("private key");
+    }
+    if marks.longest_word >= SHORTEST_TOKEN
+        && let Some(kind) = token(line)
+    {
+        return Some(kind);
+    }
+    (marks.quote && marks.assigns && assigned_secret(line)).then_some("secret value")
+}
+
+/// Bytes of `-----BEGIN`, which are all bytes of a word.
+const MARK: usize = 10;
+/// The shortest prefix of a token with the least that follows it.
+const SHORTEST_TOKEN: usize = 20;
+
+/// What a line must have to hold a credential.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct LineMarks {
+    /// Bytes of the longest run of letters, digits, `_` and `-`.
+    longest_word: usize,
+    quote: bool,
+    assigns: bool,
+}
+
+impl LineMarks {
+    fn of(line: &str) -> LineMarks {
+        let (mut marks, mut word) = (LineMarks::default(), 0);
+        for byte in line.bytes() {
+            if byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-') {
+                word += 1;
+                continue;
+            }
+            marks.longest_word = marks.longest_word.max(word);
+            word = 0;
+            marks.quote |= matches!(byte, b'"' | b'\'');
+            marks.assigns |= matches!(byte, b'=' | b':');
+        }
+        marks.longest_word = marks.longest_word.max(word);
+        marks
+    }
+}
+
+/// The kind of the token in a line, by its prefix.
+fn token(line: &str) -> Option<&'static str> {
+    const PREFIXES: [(&str, usize, &str); 12] = [
+        ("AKIA", 16, "cloud access key"),
+        ("ASIA", 16, "cloud access key"),
+        ("ghp_", 30, "forge token"),
+        ("gho_", 30, "forge token"),
+        ("ghs_", 30, "forge token"),
+        ("github_pat_", 30, "forge token"),
+        ("glpat-", 18, "forge token"),
+        ("sk-ant-", 20, "model API key"),
+        ("sk-proj-", 20, "model API key"),
+        ("AIza", 30, "API key"),
+        ("xoxb-", 20, "chat token"),
+        ("npm_", 30, "registry token"),
+    ];
+    for (prefix, least, kind) in PREFIXES {
+        for (at, _) in line.match_indices(prefix) {
+            let starts_a_word = !line[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+            let rest = &line[at + prefix.len()..];
+            let run =
+                rest.chars().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')).count();
+            if starts_a_word && run >= least {
+                return Some(kind);
+            }
+        }
+    }
+    None
+}
+
+/// `password = "…"` with a value that looks made by a machine.
+fn assigned_secret(line: &str) -> bool {
+    const NAMES: [&str; 8] =
+        ["password", "passwd", "secret", "api_key", "apikey", "access_token", "auth_token", "private_key"];
+    const PLACEHOLDERS: [&str; 11] =
+        ["example", "changeme", "placeholder", "xxxx", "your", "dummy", "test", "fake", "${", "<", "env"];
+    let lower = if line.is_ascii() { line.to_ascii_lowercase() } else { line.to_lowercase() };
+    let Some(after) = NAMES.iter().filter_map(|name| lower.find(name).map(|at| at + name.len())).min() else {
+        return false;
+    };
+    let Some(tail) = lower.get(after..) else { return false };
+    let Some(assigned) = tail.find(['=', ':']).and_then(|at| tail.get(at + 1..)) else { return false };
+    let mut quoted = assigned.split(['"', '\'']).skip(1);
+    let Some(value) = quoted.next() else { return false };
+    let letters = value.chars().any(|c| c.is_ascii_alphabetic());
+    let digits = value.chars().any(|c| c.is_ascii_digit());
+    let mut distinct: Vec<char> = value.chars().collect();
+    distinct.sort_unstable();
+    distinct.dedup();
+    value.len() >= 16
+        && letters
+        && digits
+        && distinct.len() >= 10
+        && !value.contains(' ')
+        && !PLACEHOLDERS.iter().any(|word| value.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LineMarks, MARK, SHORTEST_TOKEN, assigned_secret, credential, token};
+
+    /// Without a look at what the line has at all.
+    fn in_every_line(line: &str) -> Option<&'static str> {
+        if line.contains("-----BEGIN") && line.contains("PRIVATE KEY") {
+            return Some("private key");
+        }
+        token(line).or_else(|| assigned_secret(line).then_some("secret value"))
+    }
+
+    #[test]
+    fn d_07_a_quick_look_at_a_line_misses_no_credential() {
+        let tokens = [
+            "AKIA",
+            "ASIA",
+            "ghp_",
+            "gho_",
+            "github_pat_",
+            "glpat-",
+            "sk-ant-",
+            "sk-proj-",
+            "AIza",
+            "xoxb-",
+            "npm_",
+        ];
+        let values = ["0123456789abcdef", "a1b2c3d4e5f6g7h8", "aB3-_x9Qw7Zr5Tk2Lm8P", "short"];
+        let mut found = 0;
+        for prefix in tokens {
+            for least in [15, 16, 17, 18, 19, 20, 29, 30, 31] {
+                let run: String = "a1B_-".chars().cycle().take(least).collect();
+                for line in
+                    [format!("{prefix}{run}"), format!("key = {prefix}{run};"), format!("ä{prefix}{run}\"")]
+                {
+                    assert_eq!(credential(&line), in_every_line(&line), "{line}");
+                    found += usize::from(credential(&line).is_some());
+                }
+            }
+        }
+        for name in [
+            "password",
+            "PassWd",
+            "SECRET",
+            "api_key",
+            "apikey",
+            "access_token",
+            "auth_token",
+            "pri\u{212a}vate_key",
+        ] {
+            for value in values {
+                for line in [
+                    format!("{name} = \"{value}\""),
+                    format!("{name}: '{value}'"),
+                    format!("{name} \"{value}\""),
+                    format!("{name} = {value}"),
+                    format!("ü{name}=\"{value}\""),
+                ] {
+                    assert_eq!(credential(&line), in_every_line(&line), "{line}");
+                    found += usize::from(credential(&line).is_some());
+                }
+            }
+        }
+        for line in
+            ["-----BEGIN RSA PRIVATE KEY-----", "-----BEGIN PRIVATE KEY", "-----BEGIN CERTIFICATE-----"]
+        {
+            assert_eq!(credential(line), in_every_line(line), "{line}");
+            found += usize::from(credential(line).is_some());
+        }
+        assert!(found > 100, "{found}");
+        assert_eq!(MARK, "-----BEGIN".len());
+        assert_eq!(LineMarks::of("AKIA0123456789abcdef").longest_word, SHORTEST_TOKEN);
+    }
+}
