@@ -35,17 +35,26 @@ pub fn may_go_on(sprint: &Sprint, known: &ItemState) -> bool {
 
 /// The accounts that keep a project from beginning anything. `trials` are those that another run is about to try.
 pub fn is_held(sprint: &Sprint, project: &str, trials: &BTreeSet<&String>) -> bool {
-    let parked = |account: &String| {
-        let busy = |end: &RunEnd| end.busy.as_ref().is_some_and(|busy| busy.accounts.contains(account));
-        sprint
-            .items
-            .values()
-            .any(|known| known.stand == ItemStage::Parked && known.end.as_ref().is_some_and(busy))
-    };
+    !sprint.breakers.is_empty() && is_held_beside(sprint, project, trials, &parked_accounts(sprint))
+}
+
+/// The same with the accounts that parked runs wait for, for many projects in a row.
+pub(super) fn is_held_beside(
+    sprint: &Sprint,
+    project: &str,
+    trials: &BTreeSet<&String>,
+    parked: &BTreeSet<&String>,
+) -> bool {
     sprint.breakers.iter().any(|(account, breaker)| {
-        let free = breaker.may_be_tried() && !trials.contains(account) && !parked(account);
+        let free = breaker.may_be_tried() && !trials.contains(account) && !parked.contains(account);
         concerns(sprint, project, account) && !free
     })
+}
+
+pub(super) fn parked_accounts(sprint: &Sprint) -> BTreeSet<&String> {
+    let parked = sprint.items.values().filter(|known| known.stand == ItemStage::Parked);
+    let busy = parked.filter_map(|known| known.end.as_ref()?.busy.as_ref());
+    busy.flat_map(|busy| &busy.accounts).collect()
 }
 
 /// The open breakers that a run started in this project would try.

@@ -52,11 +52,48 @@ pub fn by_project(sprint: &Sprint) -> BTreeMap<&str, SprintBudget> {
 /// What a run of this project may spend: an equal part of what is left for as many as may still begin, and not more
 /// than is left of the project's share.
 pub fn allowance(sprint: &Sprint, project: &str) -> Option<Money> {
-    let left = whole(sprint).left()?;
-    let running = sprint.items.values().filter(|known| known.stand == ItemStage::Running).count() as u64;
-    let part = left.0 / u64::from(sprint.policy.slots).saturating_sub(running).max(1);
-    let bound = of_project(sprint, project).left().map_or(u64::MAX, |left| left.0);
-    Some(Money(part.min(bound)))
+    Some(Allowances::of(sprint)?.of_project(project))
+}
+
+/// The same for every project, added up once.
+#[derive(Debug)]
+pub struct Allowances<'a> {
+    sprint: &'a Sprint,
+    part: u64,
+    projects: BTreeMap<&'a str, SprintBudget>,
+}
+
+impl<'a> Allowances<'a> {
+    /// Nothing if there is no bound.
+    pub fn of(sprint: &'a Sprint) -> Option<Allowances<'a>> {
+        sprint.policy.budget_usd?;
+        let mut projects: BTreeMap<&str, SprintBudget> = BTreeMap::new();
+        for (run_id, money) in &sprint.spent {
+            let project = sprint.projects.get(run_id).map_or("", String::as_str);
+            let budget = projects.entry(project).or_default();
+            budget.spent = [budget.spent, *money].into_iter().sum();
+        }
+        let mut running = 0;
+        for known in sprint.items.values().filter(|known| is_under_way(known)) {
+            running += u64::from(known.stand == ItemStage::Running);
+            let budget = projects.entry(&known.item.project).or_default();
+            let promised = [Some(budget.promised), promise(sprint, known)];
+            budget.promised = promised.into_iter().flatten().sum();
+        }
+        let whole = SprintBudget {
+            spent: projects.values().map(|budget| budget.spent).sum(),
+            promised: projects.values().map(|budget| budget.promised).sum(),
+            most: sprint.policy.budget_usd,
+        };
+        let part = whole.left()?.0 / u64::from(sprint.policy.slots).saturating_sub(running).max(1);
+        Some(Allowances { sprint, part, projects })
+    }
+
+    pub fn of_project(&self, project: &str) -> Money {
+        let known = self.projects.get(project).copied().unwrap_or_default();
+        let budget = SprintBudget { most: share(self.sprint, project), ..known };
+        Money(self.part.min(budget.left().map_or(u64::MAX, |left| left.0)))
+    }
 }
 
 /// BX-28: what an item's run is taken down to while little of the budget is left. What a person named stays as it is.
@@ -87,8 +124,7 @@ pub fn bears(sprint: &Sprint, project: &str, left: &UnfinishedRun) -> bool {
 
 /// The project has spent what it may, whatever comes back from runs under way.
 pub fn is_used_up(sprint: &Sprint, project: &str) -> bool {
-    let purse = of_project(sprint, project);
-    purse.most.is_some_and(|most| purse.spent >= most)
+    share(sprint, project).is_some_and(|most| of_project(sprint, project).spent >= most)
 }
 
 fn share(sprint: &Sprint, project: &str) -> Option<Money> {
@@ -100,10 +136,13 @@ fn share(sprint: &Sprint, project: &str) -> Option<Money> {
 fn add_up(sprint: &Sprint, counts: impl Fn(&str) -> bool) -> SprintBudget {
     let project = |run_id: &str| sprint.projects.get(run_id).map_or("", String::as_str);
     let spent = sprint.spent.iter().filter(|(run_id, _)| counts(project(run_id)));
-    let out =
-        sprint.items.values().filter(|known| matches!(known.stand, ItemStage::Running | ItemStage::Parked));
+    let out = sprint.items.values().filter(|known| is_under_way(known));
     let promised = out.filter(|known| counts(&known.item.project)).filter_map(|known| promise(sprint, known));
     SprintBudget { spent: spent.map(|(_, money)| *money).sum(), promised: promised.sum(), most: None }
+}
+
+fn is_under_way(known: &ItemState) -> bool {
+    matches!(known.stand, ItemStage::Running | ItemStage::Parked)
 }
 
 /// What a run under way, or parked, may still spend. One that is resumed has spent some of it.

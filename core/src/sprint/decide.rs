@@ -1,7 +1,7 @@
 //! What should happen now in a sprint: settle what ended, land what is ready, stop if a bound is reached, begin what
 //! may begin, and end when nothing is left.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::event::{SprintEvent, SprintStop};
 use super::fold::{ItemStage, ItemState, Sprint};
@@ -55,6 +55,9 @@ pub(super) fn follows(sprint: &Sprint, known: &ItemState) -> Option<Follows> {
 
 /// An item whose dependency was lost is settled as blocked, without a run.
 fn block(sprint: &Sprint) -> Vec<SprintEvent> {
+    if !sprint.items.values().any(|known| known.item.status.is_lost()) {
+        return Vec::new();
+    }
     let graph = Graph::of(sprint.items.values().map(|known| &known.item));
     let lost = graph.downstream_of_lost().into_iter().filter(|(id, _)| {
         sprint.items.get(*id).is_some_and(|known| matches!(known.stand, ItemStage::Waiting))
@@ -223,31 +226,48 @@ pub fn waits_for_machine(sprint: &Sprint, room: Room) -> bool {
 /// The items that may begin now: ready, in the order of their priority, within the limits and what the machine bears.
 pub fn next(sprint: &Sprint, room: Room) -> Vec<&QueueItem> {
     let policy = &sprint.policy;
-    let graph = Graph::of(sprint.items.values().map(|known| &known.item));
+    let mut busy: Vec<&QueueItem> = sprint.ours().map(|known| &known.item).collect();
+    // A run that waits for a provider blocks its project, but takes no slot.
+    let parked = sprint.ours().filter(|known| known.stand == ItemStage::Parked).count();
+    let is_full = |busy: &Vec<&QueueItem>| {
+        busy.len() - parked >= policy.slots as usize || (busy.len() > parked && !policy.admits(room))
+    };
+    if is_full(&busy) {
+        return Vec::new();
+    }
+    // A queue may be long: what holds for many items is found out once.
+    let allowances = budget::Allowances::of(sprint);
+    let is_short = |project: &str| {
+        allowances.as_ref().is_some_and(|allowances| allowances.of_project(project) == Money::ZERO)
+    };
+    let status = |on: &str| sprint.items.get(on).map(|known| known.item.status);
     let wanted = |known: &ItemState| {
         known.stand == ItemStage::Waiting
             && known.item.status == ItemStatus::Pending
             && (policy.low_priority || known.item.priority < Priority::P3)
-            && graph.standing(&known.item) == DependencyState::Ready
-            && !budget::is_short(sprint, &known.item.project)
+            && known.item.standing(status) == DependencyState::Ready
+            && !is_short(&known.item.project)
     };
-    let mut busy: Vec<&QueueItem> = sprint.ours().map(|known| &known.item).collect();
-    // A run that waits for a provider blocks its project, but takes no slot.
-    let parked = sprint.ours().filter(|known| known.stand == ItemStage::Parked).count();
+    let waited_for = breaker::parked_accounts(sprint);
     let mut trials: BTreeSet<&String> = BTreeSet::new();
+    let mut held: BTreeMap<&str, bool> = BTreeMap::new();
+    let mut large = busy.iter().filter(|other| other.estimate.is_large()).count();
     let mut picked = Vec::new();
     for known in in_order(sprint, wanted) {
         let item = &known.item;
-        let large = busy.iter().filter(|other| other.estimate.is_large()).count();
-        let fits = busy.len() - parked < policy.slots as usize
-            && !breaker::is_held(sprint, &item.project, &trials)
+        let held_here = || breaker::is_held_beside(sprint, &item.project, &trials, &waited_for);
+        let fits = !*held.entry(&item.project).or_insert_with(held_here)
             && !(item.estimate.is_large() && large >= policy.large as usize)
-            && busy.iter().all(|other| goes_beside(sprint, item, other))
-            && (busy.len() == parked || policy.admits(room));
+            && busy.iter().all(|other| goes_beside(sprint, item, other));
         if fits {
             trials.extend(breaker::tried_by(sprint, &item.project));
+            held.clear();
+            large += usize::from(item.estimate.is_large());
             busy.push(item);
             picked.push(item);
+            if is_full(&busy) {
+                break;
+            }
         }
     }
     picked
@@ -278,13 +298,10 @@ fn end(sprint: &Sprint) -> Vec<SprintEvent> {
 
 /// Why what is left is left, if it is for want of money.
 fn done(sprint: &Sprint) -> String {
-    let used_up = |known: &&ItemState| {
-        known.item.status == ItemStatus::Pending && budget::is_used_up(sprint, &known.item.project)
-    };
-    let mut poor: Vec<&str> =
-        sprint.items.values().filter(used_up).map(|known| known.item.project.as_str()).collect();
-    poor.sort_unstable();
-    poor.dedup();
+    let pending = sprint.items.values().filter(|known| known.item.status == ItemStatus::Pending);
+    let projects: BTreeSet<&str> = pending.map(|known| known.item.project.as_str()).collect();
+    let poor: Vec<&str> =
+        projects.into_iter().filter(|project| budget::is_used_up(sprint, project)).collect();
     let nothing = "nothing is left that can be run now";
     if poor.is_empty() {
         return nothing.to_owned();

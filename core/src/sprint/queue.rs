@@ -88,7 +88,7 @@ impl ItemStatus {
     }
 
     /// Nothing that waits for such an item will ever be ready.
-    fn is_lost(self) -> bool {
+    pub(super) fn is_lost(self) -> bool {
         matches!(self, ItemStatus::Failed | ItemStatus::Blocked | ItemStatus::Cancelled)
     }
 
@@ -146,6 +146,17 @@ impl QueueItem {
         self.workflow.as_deref().unwrap_or(self.estimate.workflow().name())
     }
 
+    /// The state of its dependencies, by their statuses. A missing one is waited for: it may be added yet.
+    pub fn standing(&self, status: impl Fn(&str) -> Option<ItemStatus>) -> DependencyState {
+        let status = |on: &&String| status(on);
+        if let Some(lost) = self.depends_on.iter().find(|on| status(on).is_some_and(ItemStatus::is_lost)) {
+            return DependencyState::Lost(lost.clone());
+        }
+        let waits: Vec<String> =
+            self.depends_on.iter().filter(|on| status(on) != Some(ItemStatus::Completed)).cloned().collect();
+        if waits.is_empty() { DependencyState::Ready } else { DependencyState::Waits(waits) }
+    }
+
     /// Whether both declare their paths, and these are disjoint.
     pub fn is_apart_from(&self, other: &QueueItem) -> bool {
         let overlap = |one: &str, two: &str| {
@@ -195,7 +206,9 @@ impl<'a> Graph<'a> {
     /// The first circle there is: each waits for the next one, and the last for the first.
     pub fn cycle(&self) -> Option<Vec<&'a str>> {
         let mut done = BTreeSet::new();
-        self.items.keys().find_map(|start| self.circle_from(start, &mut done))
+        // What waits for nothing is in no circle.
+        let waiting = self.items.iter().filter(|(_, item)| !item.depends_on.is_empty());
+        waiting.map(|(id, _)| id).find_map(|start| self.circle_from(start, &mut done))
     }
 
     /// A walk with a path of its own instead of recursion: a queue may be one long chain.
@@ -229,13 +242,7 @@ impl<'a> Graph<'a> {
 
     /// The state of an item's dependencies. A missing one is waited for: it may be added yet.
     pub fn standing(&self, item: &QueueItem) -> DependencyState {
-        let status = |on: &String| self.items.get(on.as_str()).map(|item| item.status);
-        if let Some(lost) = item.depends_on.iter().find(|on| status(on).is_some_and(ItemStatus::is_lost)) {
-            return DependencyState::Lost(lost.clone());
-        }
-        let waits: Vec<String> =
-            item.depends_on.iter().filter(|on| status(on) != Some(ItemStatus::Completed)).cloned().collect();
-        if waits.is_empty() { DependencyState::Ready } else { DependencyState::Waits(waits) }
+        item.standing(|on| self.items.get(on).map(|item| item.status))
     }
 
     /// Everything that waits, at whatever distance, for something that will not come; with what it waits for.
