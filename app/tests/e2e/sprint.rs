@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::hub::{ENDS, PLANS, Projects, ROOM};
-use crate::user::{PROGRAM, logs_in, printed, processes};
+use crate::user::{PROGRAM, logs_in, printed, processes, wait_until};
 
 /// What an agent does follows from the name of its item: `red-…` breaks the tests, the others add a file of their own.
 const MAKES: &str = r#"
@@ -409,6 +409,59 @@ fn at_work() -> (World, Child) {
     let child = world.start();
     world.wait_for_file("began");
     (world, child)
+}
+
+/// A sprint that has nothing to do but wait notices what is added, however that is done.
+#[test]
+fn m_n8_a_sprint_that_waits_acts_on_every_change_of_its_queue() {
+    let world = World::new(&["shop", "till"]);
+    let waits = "sh case $ARCHEFLOW_RUN_ID in *.base.*) touch {base}/began; while ! test -e {base}/go; do sleep 0.05; done;; esac";
+    world.staged(&format!("== maker ==\n{waits}"), "");
+    world.add("base", "shop", &[]);
+    let child = world.start();
+    world.wait_for_file("began");
+    let completed = |id: &str| {
+        let is_so = || {
+            let items = world.queue().ok().and_then(|queue| queue["items"].as_array().cloned());
+            items.is_some_and(|items| {
+                items.iter().any(|item| item["id"] == id && item["status"] == "completed")
+            })
+        };
+        wait_until(is_so, || format!("{id} was not done: {:?}", world.queue()));
+    };
+    world.add("by-command", "till", &[]);
+    completed("by-command");
+    // As an editor that keeps the file would write it.
+    let queue = fs::read_to_string(world.queue_file()).unwrap();
+    let more = |id: &str| {
+        format!(
+            r#"{{"id": "{id}", "project": "till", "task": "{id}", "priority": "P1", "estimate": "S", "status": "pending"}},"#
+        )
+    };
+    fs::write(
+        world.queue_file(),
+        queue.replacen("\"items\": [", &format!("\"items\": [{}", more("in-place")), 1),
+    )
+    .unwrap();
+    completed("in-place");
+    // As a checkout of another branch would: the folder is another one.
+    let folder = world.hub().join("docs/orchestra");
+    let queue = fs::read_to_string(world.queue_file()).unwrap();
+    fs::rename(&folder, world.hub().join("docs/before")).unwrap();
+    fs::create_dir(&folder).unwrap();
+    fs::write(
+        world.queue_file(),
+        queue.replacen("\"items\": [", &format!("\"items\": [{}", more("other-folder")), 1),
+    )
+    .unwrap();
+    completed("other-folder");
+    world.add("at-last", "till", &[]);
+    completed("at-last");
+    fs::write(world.base().join("go"), "").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+    assert!(world.statuses().values().all(|status| status == "completed"), "{}", printed(&output));
+    assert_eq!(world.landed("till"), ["at-last", "by-command", "in-place", "other-folder"]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Linux: `/proc`, pidfds, subreapers and the death signal of a parent.
 
+mod changes;
 mod filter;
 mod landlock;
 
@@ -13,6 +14,8 @@ use std::sync::OnceLock;
 use rustix::fs::{MemfdFlags, RawMode, Stat, memfd_create};
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
 use rustix::rand::{GetRandomFlags, getrandom};
+
+pub(super) use changes::FolderChanges;
 
 use super::Errno;
 use super::machine::ProcessMemory;

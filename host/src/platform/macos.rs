@@ -4,6 +4,7 @@
 
 mod arguments;
 mod calls;
+mod changes;
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -13,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{RawMode, Stat};
 use rustix::process::{Pid, Signal, getpid, getsid, kill_process};
+
+pub(super) use changes::FolderChanges;
 
 use super::Errno;
 use super::machine::ProcessMemory;

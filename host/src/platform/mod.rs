@@ -11,6 +11,7 @@ pub mod caveats;
 pub mod children;
 pub mod confine;
 pub mod files;
+pub mod folder_watch;
 pub mod machine;
 pub mod poll;
 pub mod process;

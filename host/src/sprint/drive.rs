@@ -1,6 +1,6 @@
 //! The loop of a sprint: look at the queue, decide, write down, perform, wait. The same as a run's, one floor up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -16,14 +16,13 @@ use super::crew::Crew;
 use super::log as lines;
 use super::lookout::Lookout;
 use super::queue::{self, QueueFolder};
+use super::queue_watch::QueueWatch;
 use super::runs::Runs;
 use super::{center, reading};
 use crate::platform::machine;
 use crate::store::journal::{self, Journal};
 use crate::{clock, log, proc};
 
-/// How often the queue and the machine are looked at while nothing else happens.
-const TICK: Duration = Duration::from_millis(500);
 /// So long may runs that are still out at the end take to call their agents in.
 const EXIT_AT_MOST: Duration = Duration::from_secs(90);
 /// More sprints in a day than this mean that a loop has gone wrong.
@@ -50,6 +49,8 @@ pub trait SprintObserver {
 pub enum SprintMessage {
     Report(Seq, Result<SprintEvent, queue::Error>),
     Signal(i32),
+    /// The file of the queue may be another.
+    QueueChanged,
 }
 
 /// How driving ended.
@@ -103,6 +104,11 @@ pub struct SprintDriver {
     post: Sender<SprintMessage>,
     lookout: Lookout,
     runs: Runs,
+    queue: QueueWatch,
+    /// Items of ours that are different in the queue.
+    postponed: BTreeSet<String>,
+    /// The last error of reading the queue, which is not repeated.
+    told_unreadable: String,
     /// The user knows that the machine is too busy for more. Forgotten when something begins.
     told_busy: bool,
 }
@@ -112,7 +118,21 @@ impl SprintDriver {
         let (post, inbox) = channel();
         let (crew, runs, lookout) = (Arc::new(crew), Runs::default(), Lookout::default());
         let (sprint, journal) = (opened.sprint, opened.journal);
-        SprintDriver { sprint, crew, journal, inbox, post, lookout, runs, told_busy: false }
+        let (queue, postponed) = (QueueWatch::default(), BTreeSet::new());
+        let (told_unreadable, told_busy) = (String::new(), false);
+        SprintDriver {
+            sprint,
+            crew,
+            journal,
+            inbox,
+            post,
+            lookout,
+            runs,
+            queue,
+            postponed,
+            told_unreadable,
+            told_busy,
+        }
     }
 
     pub fn post(&self) -> Sender<SprintMessage> {
@@ -166,12 +186,18 @@ impl SprintDriver {
         self.look(observer)?;
         let left_open: BTreeMap<Seq, SprintEvent> = self.sprint.open.clone();
         left_open.iter().for_each(|(seq, order)| self.perform(*seq, order));
+        let mut at_rest = None;
         loop {
             let room = room();
-            let entries = self.sprint.settle(clock::now(), room);
-            let orders = self.record(observer, entries)?;
-            self.tell_busy(observer, room, &orders);
-            orders.iter().for_each(|(seq, order)| self.perform(*seq, order));
+            let admits = self.sprint.policy.admits(room);
+            // Of the machine, decisions depend on this alone: nothing follows from the same state a second time.
+            if at_rest != Some((self.sprint.lines, admits)) {
+                let entries = self.sprint.settle(clock::now(), room);
+                let orders = self.record(observer, entries)?;
+                self.tell_busy(observer, room, &orders);
+                orders.iter().for_each(|(seq, order)| self.perform(*seq, order));
+                at_rest = Some((self.sprint.lines, admits));
+            }
             if let Some((why, _)) = &self.sprint.end {
                 return Ok(SprintEnded::Over(*why));
             }
@@ -182,14 +208,23 @@ impl SprintDriver {
                 self.record_reports(observer, vec![answer])?;
                 continue;
             }
-            match self.inbox.recv_timeout(TICK) {
+            match self.inbox.recv_timeout(self.patience()) {
                 Ok(SprintMessage::Report(seq, report)) => self.on_report(observer, seq, report)?,
                 Ok(SprintMessage::Signal(signal)) => return self.interrupted(observer, signal),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+                Ok(SprintMessage::QueueChanged)
+                | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
             self.look(observer)?;
             self.ask_providers(observer)?;
         }
+    }
+
+    /// Until the next look at the queue and the machine, or until an account is to be tried.
+    fn patience(&self) -> Duration {
+        let waiting = self.sprint.breakers.values().filter(|breaker| !breaker.due);
+        let next = waiting.map(|breaker| breaker.until).min();
+        let due = next.map(|at| Duration::from_millis(at.saturating_sub(clock::now())));
+        due.map_or(self.queue.tick(), |due| due.min(self.queue.tick()))
     }
 
     /// Says once that items wait for the machine (U-15).
@@ -236,21 +271,40 @@ impl SprintDriver {
 
     /// What is new in the queue (M-N8). A file that can't be read just now changes nothing.
     fn look(&mut self, observer: &mut dyn SprintObserver) -> Result<(), Error> {
-        let queue = match self.crew.place.read() {
+        self.queue.listen(&self.crew.place, &self.post);
+        if self.postponed.iter().any(|id| !self.is_ours(id)) {
+            self.queue.forget();
+        }
+        let queue = match self.queue.news(&self.crew.place, clock::now()) {
             Ok(queue) => queue,
             Err(error) => {
-                observer.warn(&error.to_string());
+                let error = error.to_string();
+                if error != self.told_unreadable {
+                    observer.warn(&error);
+                    self.told_unreadable = error;
+                }
                 return Ok(());
             }
         };
-        let is_news = |item: &&archeflow_core::sprint::queue::QueueItem| {
-            let known = self.sprint.items.get(&item.id);
-            known.is_none_or(|known| !known.stand.is_ours() && known.item != **item)
-        };
-        let mut news: Vec<SprintEvent> =
-            queue.items().filter(is_news).map(|item| SprintEvent::Seen { item: item.clone() }).collect();
+        let mut news = Vec::new();
+        if let Some(queue) = queue {
+            self.told_unreadable.clear();
+            self.postponed.clear();
+            for item in queue.items() {
+                match self.sprint.items.get(&item.id) {
+                    Some(known) if known.item == *item => {}
+                    // What is ours is ours to change. When it no longer is, this is news.
+                    Some(known) if known.stand.is_ours() => drop(self.postponed.insert(item.id.clone())),
+                    Some(_) | None => news.push(SprintEvent::Seen { item: item.clone() }),
+                }
+            }
+        }
         news.extend(self.lookout.look(&self.crew, &self.sprint));
         self.record_reports(observer, news)
+    }
+
+    fn is_ours(&self, id: &str) -> bool {
+        self.sprint.items.get(id).is_some_and(|known| known.stand.is_ours())
     }
 
     fn on_report(
@@ -382,6 +436,7 @@ impl SprintDriver {
                     }
                 }
                 Ok(SprintMessage::Signal(_)) => self.crew.watch.kill_now(),
+                Ok(SprintMessage::QueueChanged) => {}
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             }
         }

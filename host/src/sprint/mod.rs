@@ -7,12 +7,14 @@
 pub mod center;
 pub mod crew;
 pub mod drive;
+pub mod entries;
 mod fields;
 mod landing;
 mod log;
 mod lookout;
 pub mod page;
 pub mod queue;
+mod queue_watch;
 pub mod reading;
 pub mod runs;
 pub mod scan;

@@ -5,12 +5,15 @@
 //! An item is taken by compare-and-swap: only one that is still pending becomes ours, and only what is still ours is
 //! settled by us.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use super::fields::JsonFields;
+use super::entries::Entries;
+use super::fields::{JsonFields, QueueText};
+use super::queue_watch::FileStamp;
 use crate::platform::files::OFlags;
 use crate::store::dir::{Dir, STATE};
 use crate::store::lock::{self, Lock};
@@ -18,9 +21,10 @@ use crate::store::{files, names};
 use archeflow_core::sprint::list::{self, ListedTask};
 use archeflow_core::sprint::queue::{Graph, ItemStatus, Priority, QueueItem, TaskSize, freed_by};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 const FOLDERS: [&str; 2] = ["docs", "orchestra"];
-const NAME: &str = "queue.json";
+pub(super) const NAME: &str = "queue.json";
 /// Where sprints keep their own things, beside the queue's lock.
 const SPRINTS: &str = "sprints";
 /// A hundred thousand items fit.
@@ -59,14 +63,50 @@ pub struct QueueFolder {
 /// A queue as it was when it was read.
 #[derive(Debug, Clone, Default)]
 pub struct Queue {
+    /// Everything but the items, whose place in it is kept.
     head: JsonFields,
-    entries: Vec<Entry>,
+    entries: Entries,
+    /// Where the items are that can be read, by their names.
+    places: HashMap<String, usize>,
+    /// The names of the others.
+    unreadable: HashSet<String>,
+    is_longer: bool,
 }
 
 #[derive(Debug, Clone)]
-struct Entry {
-    fields: JsonFields,
+pub(super) struct Entry {
+    fields: EntryFields,
     item: Result<QueueItem, String>,
+}
+
+/// A queue is read far more often than changed, so an entry is taken apart only to be changed.
+#[derive(Debug, Clone)]
+enum EntryFields {
+    Text(Box<RawValue>),
+    Apart(JsonFields),
+}
+
+impl EntryFields {
+    fn get<T: for<'de> Deserialize<'de>>(&self, name: &str) -> Option<T> {
+        match self {
+            EntryFields::Text(text) => serde_json::from_str::<JsonFields>(text.get()).ok()?.get(name),
+            EntryFields::Apart(fields) => fields.get(name),
+        }
+    }
+
+    fn apart(&mut self) -> Result<&mut JsonFields, serde_json::Error> {
+        if let EntryFields::Text(text) = self {
+            *self = EntryFields::Apart(serde_json::from_str(text.get())?);
+        }
+        match self {
+            EntryFields::Apart(fields) => Ok(fields),
+            EntryFields::Text(_) => Err(serde::de::Error::custom("an entry that can't be taken apart")),
+        }
+    }
+
+    fn is_changed(&self) -> bool {
+        matches!(self, EntryFields::Apart(fields) if fields.is_changed())
+    }
 }
 
 /// An entry that can't be read as an item, by its place in the list.
@@ -141,18 +181,40 @@ impl QueueFolder {
 
     /// The queue as it is now; an empty one where there is no file.
     pub fn read(&self) -> Result<Queue, Error> {
+        Ok(self.read_stamped()?.0)
+    }
+
+    /// The same with the stamp of the file that was read.
+    pub(super) fn read_stamped(&self) -> Result<(Queue, Option<FileStamp>), Error> {
+        let Some(file) = self.open()? else { return Ok((Queue::default(), None)) };
+        let io = |error| files::Error::io("read", &self.file(), error);
+        let stamp = FileStamp::of(&file.metadata().map_err(io)?);
+        Ok((self.read_from(file)?, Some(stamp)))
+    }
+
+    /// What the file is at this moment, without reading it.
+    pub(super) fn stamp(&self) -> Result<Option<FileStamp>, Error> {
+        let Some(file) = self.open()? else { return Ok(None) };
+        let meta = file.metadata().map_err(|error| files::Error::io("look at", &self.file(), error))?;
+        Ok(Some(FileStamp::of(&meta)))
+    }
+
+    fn open(&self) -> Result<Option<File>, Error> {
         let mut dir = Dir::open(&self.root)?;
         for name in FOLDERS {
             if dir.kind(name)?.is_none() {
-                return Ok(Queue::default());
+                return Ok(None);
             }
             dir = dir.enter(name.as_ref())?;
         }
         if dir.kind(NAME)?.is_none() {
-            return Ok(Queue::default());
+            return Ok(None);
         }
+        Ok(Some(dir.file(NAME, OFlags::RDONLY)?))
+    }
+
+    fn read_from(&self, file: File) -> Result<Queue, Error> {
         let mut bytes = Vec::new();
-        let file = dir.file(NAME, OFlags::RDONLY)?;
         file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| files::Error::Io {
             doing: "read",
             path: self.file(),
@@ -173,48 +235,82 @@ impl QueueFolder {
     pub fn change<T>(&self, change: impl FnOnce(&mut Queue) -> Result<T, Error>) -> Result<T, Error> {
         let _lock = Lock::take(&self.sprints()?, "queue", PATIENCE)?;
         let mut queue = self.read()?;
-        let before = queue.text();
         let result = change(&mut queue)?;
-        if queue.text() == before {
+        if !queue.is_changed() {
             return Ok(result);
         }
         queue.count_version();
-        files::replace_alone(&self.desk()?, NAME, queue.text().as_bytes())?;
+        let text = queue.text().map_err(|error| {
+            let why = plain(&error);
+            Error::Malformed { path: self.file(), why }
+        })?;
+        files::replace_alone(&self.desk()?, NAME, text.as_bytes())?;
         Ok(result)
     }
 }
 
 impl Queue {
+    /// Every byte of an item is read twice: to find its end, and for what it asks. What else is in it is taken apart
+    /// only when it is changed.
     fn parse(bytes: &[u8]) -> Result<Queue, String> {
-        let head: JsonFields = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-        let items: Vec<JsonFields> = match head.get("items") {
-            Some(items) => items,
-            None => return Err("it has no list of objects named 'items'".to_owned()),
-        };
-        let mut seen = BTreeSet::new();
-        let entry = |fields: JsonFields| {
-            let item = fields.read::<QueueItem>().map_err(|error| plain(&error));
-            let item = item.and_then(|item| fit(&item).map(|()| item)).and_then(|item| {
-                if seen.insert(item.id.clone()) {
-                    Ok(item)
-                } else {
-                    Err(format!("'{}' is there twice", item.id))
-                }
-            });
-            Entry { fields, item }
-        };
-        let entries = items.into_iter().map(entry).collect();
-        Ok(Queue { head, entries })
+        let quickly = std::str::from_utf8(bytes).ok().and_then(|text| serde_json::from_str(text).ok());
+        match quickly {
+            Some(QueueText { head, items }) => Ok(Queue::of(head, &items)),
+            None => Queue::parse_odd(bytes),
+        }
     }
 
-    fn text(&self) -> String {
+    /// A file with two lists, or one with a fault that is to be named.
+    fn parse_odd(bytes: &[u8]) -> Result<Queue, String> {
+        let mut head: JsonFields = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        let text = head.text("items").map(str::to_owned);
+        let list = text.as_deref().and_then(|text| serde_json::from_str::<Vec<&RawValue>>(text).ok());
+        let list = list.filter(|list| list.iter().all(|entry| entry.get().starts_with('{')));
+        let Some(list) = list else {
+            return Err("it has no list of objects named 'items'".to_owned());
+        };
+        head.vacate("items");
+        Ok(Queue::of(head, &list))
+    }
+
+    fn of(head: JsonFields, list: &[&RawValue]) -> Queue {
+        let mut queue = Queue { entries: Entries::with_room(list.len()), head, ..Queue::default() };
+        queue.places.reserve(list.len());
+        for entry in list {
+            queue.take_in((*entry).to_owned());
+        }
+        queue
+    }
+
+    fn take_in(&mut self, text: Box<RawValue>) {
+        let item = serde_json::from_str::<QueueItem>(text.get()).map_err(|error| plain(&error));
+        let item = item.and_then(|item| fit(&item).map(|()| item)).and_then(|item| {
+            if self.places.contains_key(&item.id) {
+                return Err(format!("'{}' is there twice", item.id));
+            }
+            self.places.insert(item.id.clone(), self.entries.len());
+            Ok(item)
+        });
+        let fields = EntryFields::Text(text);
+        if item.is_err() {
+            self.unreadable.extend(fields.get::<String>("id"));
+        }
+        self.entries.push(Entry { fields, item });
+    }
+
+    fn is_changed(&self) -> bool {
+        self.is_longer || self.head.is_changed() || self.entries.iter().any(|entry| entry.fields.is_changed())
+    }
+
+    fn text(&mut self) -> Result<String, serde_json::Error> {
+        let fields = self.entries.iter_mut().map(|entry| entry.fields.apart());
+        let items: Vec<&JsonFields> =
+            fields.map(|fields| fields.map(|fields| &*fields)).collect::<Result<_, _>>()?;
         let mut head = self.head.clone();
-        let items: Vec<&JsonFields> = self.entries.iter().map(|entry| &entry.fields).collect();
-        // Nothing in it can fail to be written: all of it was JSON or strings before.
-        let _ = head.set("items", &Pretty(&items));
-        let mut text = serde_json::to_string_pretty(&head).unwrap_or_default();
+        head.set("items", &Pretty(&items))?;
+        let mut text = serde_json::to_string_pretty(&head)?;
         text.push('\n');
-        text
+        Ok(text)
     }
 
     fn count_version(&mut self) {
@@ -228,7 +324,7 @@ impl Queue {
     }
 
     pub fn faults(&self) -> Vec<QueueFault> {
-        let numbered = (1..).zip(&self.entries);
+        let numbered = (1..).zip(self.entries.iter());
         numbered
             .filter_map(|(number, entry)| {
                 Some(QueueFault { number, why: entry.item.as_ref().err()?.clone() })
@@ -237,7 +333,7 @@ impl Queue {
     }
 
     pub fn get(&self, id: &str) -> Option<&QueueItem> {
-        self.items().find(|item| item.id == id)
+        self.entry(id)?.item.as_ref().ok()
     }
 
     pub fn extra(&self, id: &str) -> Extra {
@@ -266,6 +362,11 @@ impl Queue {
 
     /// Adds an item at the end.
     pub fn add(&mut self, item: QueueItem, extra: &Extra) -> Result<(), Error> {
+        self.append(item, extra)?;
+        self.check_circles()
+    }
+
+    fn append(&mut self, item: QueueItem, extra: &Extra) -> Result<(), Error> {
         fit(&item).map_err(|why| Error::Unfit { id: item.id.clone(), why })?;
         if self.has(&item.id) {
             return Err(Error::Exists { id: item.id });
@@ -278,7 +379,13 @@ impl Queue {
                 fields.set(name, value).map_err(|error| unwritable(&error))?;
             }
         }
-        self.entries.push(Entry { fields, item: Ok(item) });
+        self.places.insert(item.id.clone(), self.entries.len());
+        self.entries.push(Entry { fields: EntryFields::Apart(fields), item: Ok(item) });
+        self.is_longer = true;
+        Ok(())
+    }
+
+    fn check_circles(&self) -> Result<(), Error> {
         match Graph::of(self.items()).cycle() {
             Some(circle) => Err(Error::Circle { circle: circle.into_iter().map(str::to_owned).collect() }),
             None => Ok(()),
@@ -332,7 +439,7 @@ impl Queue {
                 let fence = last.as_ref().map_or(1, |claim| claim.fence + 1);
                 let claim = Claim { sprint: sprint.to_owned(), fence, run: last.and_then(|claim| claim.run) };
                 self.put(id, ItemStatus::Running)?;
-                self.entry_mut(id)?.fields.set("claim", &claim).map_err(|error| unwritable(&error))?;
+                self.fields_mut(id)?.set("claim", &claim).map_err(|error| unwritable(&error))?;
                 Ok(Some(claim))
             }
             (Some(_) | None, _) => Ok(None),
@@ -361,7 +468,7 @@ impl Queue {
             return Ok(done);
         }
         self.put(id, to)?;
-        let fields = &mut self.entry_mut(id)?.fields;
+        let fields = self.fields_mut(id)?;
         if let Some(claim) = claim.filter(|claim| held.as_ref() != Some(claim)) {
             fields.set("claim", claim).map_err(|error| unwritable(&error))?;
         }
@@ -394,12 +501,13 @@ impl Queue {
                     by_text.insert(entry.text.clone(), item.id.clone());
                     let notes = entry.condition.map(|condition| format!("done: {condition}"));
                     let source = Some(format!("queue.md:{}", entry.line));
-                    self.add(item.clone(), &Extra { notes, source })?;
+                    self.append(item.clone(), &Extra { notes, source })?;
                     imported.added.push(item);
                 }
                 Err(why) => imported.faults.push(list::ListFault { line: entry.line, why }),
             }
         }
+        self.check_circles()?;
         Ok(imported)
     }
 
@@ -420,7 +528,8 @@ impl Queue {
 
     fn put(&mut self, id: &str, status: ItemStatus) -> Result<(), Error> {
         let entry = self.entry_mut(id)?;
-        entry.fields.set("status", &status).map_err(|error| unwritable(&error))?;
+        let fields = entry.fields.apart().map_err(|error| unwritable(&error))?;
+        fields.set("status", &status).map_err(|error| unwritable(&error))?;
         if let Ok(item) = &mut entry.item {
             item.status = status;
         }
@@ -429,16 +538,20 @@ impl Queue {
 
     /// Also those that can't be read have names.
     fn has(&self, id: &str) -> bool {
-        self.entries.iter().any(|entry| entry.fields.get::<String>("id").as_deref() == Some(id))
+        self.places.contains_key(id) || self.unreadable.contains(id)
     }
 
     fn entry(&self, id: &str) -> Option<&Entry> {
-        self.entries.iter().find(|entry| entry.item.as_ref().is_ok_and(|item| item.id == id))
+        self.entries.get(*self.places.get(id)?)
     }
 
     fn entry_mut(&mut self, id: &str) -> Result<&mut Entry, Error> {
-        let found = self.entries.iter_mut().find(|entry| entry.item.as_ref().is_ok_and(|item| item.id == id));
-        found.ok_or_else(|| Error::Unknown { id: id.to_owned() })
+        let place = self.places.get(id).and_then(|place| self.entries.get_mut(*place));
+        place.ok_or_else(|| Error::Unknown { id: id.to_owned() })
+    }
+
+    fn fields_mut(&mut self, id: &str) -> Result<&mut JsonFields, Error> {
+        self.entry_mut(id)?.fields.apart().map_err(|error| unwritable(&error))
     }
 }
 

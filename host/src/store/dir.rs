@@ -72,17 +72,19 @@ impl Dir {
 
     /// Opens a regular file of this directory; links, devices and the like are refused.
     pub(crate) fn file(&self, name: impl AsRef<OsStr>, flags: OFlags) -> Result<File, Error> {
-        let path = self.path.join(name.as_ref());
+        let name = name.as_ref();
+        // Only an error needs it.
+        let path = || self.path.join(name);
         let mode = Mode::RUSR | Mode::WUSR;
-        let file = match os::openat(&self.fd, name.as_ref(), flags.union(OPEN_FILE), mode) {
+        let file = match os::openat(&self.fd, name, flags.union(OPEN_FILE), mode) {
             Ok(fd) => File::from(fd),
-            Err(Errno::LOOP) => return Err(Error::refused(&path, "it is a symbolic link")),
-            Err(Errno::ISDIR) => return Err(Error::refused(&path, "it is a directory")),
-            Err(Errno::NXIO) => return Err(Error::refused(&path, "it is not a regular file")),
-            Err(e) => return Err(Error::io("open", &path, e)),
+            Err(Errno::LOOP) => return Err(Error::refused(&path(), "it is a symbolic link")),
+            Err(Errno::ISDIR) => return Err(Error::refused(&path(), "it is a directory")),
+            Err(Errno::NXIO) => return Err(Error::refused(&path(), "it is not a regular file")),
+            Err(e) => return Err(Error::io("open", &path(), e)),
         };
-        if !file.metadata().map_err(|e| Error::io("look at", &path, e))?.is_file() {
-            return Err(Error::refused(&path, "it is not a regular file"));
+        if !file.metadata().map_err(|e| Error::io("look at", &path(), e))?.is_file() {
+            return Err(Error::refused(&path(), "it is not a regular file"));
         }
         Ok(file)
     }

@@ -61,8 +61,10 @@ pub(super) fn add(args: &SprintAdd) -> Result<CommandOutput, Failure> {
 }
 
 pub(super) fn list(args: &SprintList) -> Result<CommandOutput, Failure> {
-    let place = place(&args.place)?;
-    let queue = place.read()?;
+    Ok(listed(args, &place(&args.place)?.read()?))
+}
+
+fn listed(args: &SprintList, queue: &Queue) -> CommandOutput {
     let graph = Graph::of(queue.items());
     let mut items: Vec<&QueueItem> = queue
         .items()
@@ -70,13 +72,13 @@ pub(super) fn list(args: &SprintList) -> Result<CommandOutput, Failure> {
         .collect();
     items.sort_by_key(|item| (rank(item.status), item.priority));
     if args.place.json {
-        let items: Vec<Value> = items.iter().map(|item| one_json(&queue, &graph, item)).collect();
+        let items: Vec<Value> = items.iter().map(|item| one_json(queue, &graph, item)).collect();
         let faults: Vec<Value> =
             queue.faults().iter().map(|fault| json!({ "number": fault.number, "why": fault.why })).collect();
-        return Ok(CommandOutput::json(json!({
+        return CommandOutput::json(json!({
             "items": items, "faults": faults, "paused": queue.is_paused(), "cycle": graph.cycle(),
             "last_maintained": queue.last_maintained(),
-        })));
+        }));
     }
     let mut out = String::new();
     if items.is_empty() {
@@ -84,14 +86,14 @@ pub(super) fn list(args: &SprintList) -> Result<CommandOutput, Failure> {
     } else {
         table(&mut out, &graph, &items);
     }
-    print_faults(&queue);
+    print_faults(queue);
     if let Some(circle) = graph.cycle() {
         tell!("warning: these wait for each other for ever: {}", safe_line(&circle.join(" → ")));
     }
     if queue.is_paused() {
         tell!("note: the queue says PAUSED; nothing is started from it");
     }
-    Ok(CommandOutput::text(out))
+    CommandOutput::text(out)
 }
 
 /// Takes over a plain list.
@@ -182,12 +184,14 @@ fn one_json(queue: &Queue, graph: &Graph<'_>, item: &QueueItem) -> Value {
 
 fn table(out: &mut String, graph: &Graph<'_>, items: &[&QueueItem]) {
     let paint = Paint::for_stdout();
-    let widest = |text: fn(&QueueItem) -> usize, title: &str| {
-        items.iter().map(|item| text(item)).max().unwrap_or(0).max(title.len())
-    };
-    let id = widest(|item| safe_line(&item.id).chars().count(), "ITEM");
-    let project = widest(|item| safe_line(&item.project).chars().count(), "PROJECT").min(24);
-    let status = widest(|item| item.status.name().len(), "STATUS");
+    // There may be many: every text is made safe once.
+    let names: Vec<(String, String)> =
+        items.iter().map(|item| (safe_line(&item.id), safe_line(&item.project))).collect();
+    let widest =
+        |widths: &mut dyn Iterator<Item = usize>, title: &str| widths.max().unwrap_or(0).max(title.len());
+    let id = widest(&mut names.iter().map(|(id, _)| id.chars().count()), "ITEM");
+    let project = widest(&mut names.iter().map(|(_, project)| project.chars().count()), "PROJECT").min(24);
+    let status = widest(&mut items.iter().map(|item| item.status.name().len()), "STATUS");
     let room = stdout_width().map_or(60, |wide| wide.saturating_sub(id + project + status + 18)).max(20);
     let heading = format!(
         "{}  {}  {}  PRIO  SIZE  TASK",
@@ -196,19 +200,22 @@ fn table(out: &mut String, graph: &Graph<'_>, items: &[&QueueItem]) {
         pad("STATUS", status)
     );
     put!(out, "{}", paint.dim(&heading));
-    for item in items {
+    for (item, (item_id, item_project)) in items.iter().zip(&names) {
         let word = item.status.name();
         put!(
             out,
             "{}  {}  {}  {}    {}  {}",
-            pad(&safe_line(&item.id), id),
-            pad(&cut(&safe_line(&item.project), project), project),
+            pad(item_id, id),
+            pad(&cut(item_project, project), project),
             pad_after(word, &paint.tone(tone(item.status), word), status),
             item.priority.name(),
             pad(item.estimate.name(), 4),
             cut(&safe_line(&item.task), room)
         );
-        if let (DependencyState::Waits(on), true) = (graph.standing(item), item.status.is_open()) {
+        if item.depends_on.is_empty() || !item.status.is_open() {
+            continue;
+        }
+        if let DependencyState::Waits(on) = graph.standing(item) {
             put!(out, "{}", paint.dim(&format!("{}  waits for {}", pad("", id), safe_line(&on.join(", ")))));
         }
     }
@@ -220,5 +227,44 @@ fn tone(status: ItemStatus) -> Tone {
         ItemStatus::Proposed | ItemStatus::Blocked => Tone::Caution,
         ItemStatus::Pending | ItemStatus::Running | ItemStatus::Cancelled => Tone::Plain,
         ItemStatus::Failed => Tone::Bad,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+    use archeflow_host::sprint::entries::looks;
+    use archeflow_host::sprint::queue::QueueFolder;
+
+    use super::*;
+    use crate::args::SprintPlace;
+
+    /// Every entry is looked at a few times, however many there are.
+    #[test]
+    fn m_n8_listing_a_queue_grows_in_proportion_to_it() {
+        let work = |count: usize, json: bool| {
+            let dir = tempfile::tempdir().unwrap();
+            std::fs::create_dir_all(dir.path().join("docs/orchestra")).unwrap();
+            let item = |n: usize| {
+                json!({ "id": format!("i{n}"), "project": "p", "task": "t", "priority": "P1", "estimate": "S",
+                        "status": "pending", "notes": "a note", "depends_on": [format!("i{}", n + 1)] })
+            };
+            let items: Vec<Value> = (0..count).map(item).collect();
+            std::fs::write(
+                dir.path().join("docs/orchestra/queue.json"),
+                json!({ "items": items }).to_string(),
+            )
+            .unwrap();
+            let place = SprintPlace { root: None, projects: None, json };
+            let before = looks();
+            let queue = QueueFolder::at(dir.path()).read().unwrap();
+            listed(&SprintList { all: true, place }, &queue);
+            looks() - before
+        };
+        for json in [false, true] {
+            let (few, many) = (work(100, json), work(1_000, json));
+            assert!(few > 0 && many <= 10 * few, "{few} looks at 100 items, {many} at 1,000; JSON: {json}");
+        }
     }
 }
