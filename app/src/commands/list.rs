@@ -1,13 +1,16 @@
 //! `archeflow list`: the runs here and in every repository the user has run in.
 
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
 
 use archeflow_core::projections::inbox;
 use archeflow_core::projections::view::Tone;
 use archeflow_core::run::Run;
 use archeflow_host::git::repo;
 use archeflow_host::open::{self, Project};
-use archeflow_host::store::{index, journal::Journal, own_runs::OwnRun, places::Places};
+use archeflow_host::store::{index, journal::Journal, own_runs::RepositoryRuns, places::Places};
 use archeflow_host::{clock, log, repositories};
 use serde_json::{Value, json};
 
@@ -17,6 +20,9 @@ use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::summary;
 use crate::render::text::{Paint, cut, pad, pad_after, safe_line, stdout_width};
+
+/// They wait for the disk more than they compute, and the disk is one.
+const MOST_WORKERS: usize = 8;
 
 pub(crate) fn list(args: &ListArgs) -> Result<CommandOutput, Failure> {
     let around = look_around(&args.place, args.all)?;
@@ -50,10 +56,18 @@ pub(super) struct Around {
     state: Option<PathBuf>,
 }
 
-/// A run of a repository, from its index.
+/// What the index of a repository says about a run.
+#[derive(Clone)]
+pub(super) struct UncheckedRun {
+    pub(super) root: Arc<Path>,
+    pub(super) entry: index::IndexEntry,
+    at: u64,
+}
+
+/// A run of a repository, from its index, and what can be seen of it now.
 #[derive(Clone)]
 pub(super) struct ListedRun {
-    pub(super) root: PathBuf,
+    pub(super) root: Arc<Path>,
     pub(super) entry: index::IndexEntry,
     pub(super) at: u64,
     /// It has not ended and no process drives it.
@@ -89,12 +103,55 @@ pub(super) fn look_around(place: &CommonArgs, others: bool) -> Result<Around, Fa
 
 impl Around {
     /// Every run, by the time of its last news.
-    pub(super) fn runs(&self, all: bool) -> Vec<ListedRun> {
-        let here = self.here.as_ref().map(|project| project.places.root().to_owned());
-        let others = self.elsewhere.iter().filter(|_| all).cloned();
-        let mut runs: Vec<ListedRun> =
-            here.into_iter().chain(others).flat_map(|root| runs_of(&root, self.state.as_deref())).collect();
-        runs.sort_by_key(|seen| seen.at);
+    fn runs(&self, all: bool) -> Vec<ListedRun> {
+        self.read(all, |root, entries| self.checked(root, entries))
+    }
+
+    /// The same from the indexes alone; see [`Around::check`].
+    pub(super) fn entries(&self, all: bool) -> Vec<UncheckedRun> {
+        let unchecked = |root: &Path, entries: Vec<index::IndexEntry>| {
+            let root: Arc<Path> = root.into();
+            entries.into_iter().map(|entry| UncheckedRun::of(&root, entry)).collect()
+        };
+        self.read(all, unchecked)
+    }
+
+    /// Whether a run was begun here, and whether it still runs.
+    pub(super) fn check(&self, run: &UncheckedRun) -> ListedRun {
+        let mut checked = self.checked(&run.root, vec![run.entry.clone()]);
+        checked.pop().unwrap_or_else(|| ListedRun::of(run.clone(), false, true))
+    }
+
+    fn checked(&self, root: &Path, entries: Vec<index::IndexEntry>) -> Vec<ListedRun> {
+        #[cfg(test)]
+        tests::CHECKED.with(|checked| checked.set(checked.get() + entries.len()));
+        let events = root.join(".archeflow/events");
+        let own = self.state.as_deref().and_then(|state| RepositoryRuns::open(state, root, &events));
+        let root: Arc<Path> = root.into();
+        let checked = entries.into_iter().map(|entry| {
+            let interrupted = entry.status == "running" && Journal::driver(&events, &entry.run_id).is_none();
+            let foreign = !own.as_ref().is_some_and(|own| own.is_own(&entry.run_id));
+            ListedRun::of(UncheckedRun::of(&root, entry), interrupted, foreign)
+        });
+        checked.collect()
+    }
+
+    /// All repositories, some at the same time. What can't be read is not listed: the folder may belong to something
+    /// else by now.
+    fn read<T: Send + HasTime>(
+        &self,
+        all: bool,
+        of: impl Fn(&Path, Vec<index::IndexEntry>) -> Vec<T> + Sync,
+    ) -> Vec<T> {
+        let here = self.here.as_ref().map(|project| project.places.root());
+        let others = self.elsewhere.iter().filter(|_| all).map(PathBuf::as_path);
+        let roots: Vec<&Path> = here.into_iter().chain(others).collect();
+        let one = |root: &Path| {
+            let known = index::read(&root.join(".archeflow/events")).unwrap_or_default();
+            of(root, known.runs)
+        };
+        let mut runs: Vec<T> = at_once(&roots, one).into_iter().flatten().collect();
+        runs.sort_by_key(HasTime::at);
         runs
     }
 
@@ -116,23 +173,50 @@ impl Around {
 /// The landing was taken back.
 const REVERTED: &str = "merged, reverted";
 
-/// What can't be read is not listed: the folder may belong to something else by now.
-fn runs_of(root: &Path, state: Option<&Path>) -> Vec<ListedRun> {
-    let events = root.join(".archeflow/events");
-    let known = index::read(&events).unwrap_or_default();
-    let seen = known.runs.into_iter().map(|entry| {
-        let interrupted = entry.status == "running" && Journal::driver(&events, &entry.run_id).is_none();
-        let known = |state| {
-            OwnRun { state, root, run_id: &entry.run_id }
-                .begins(&events.join(format!("{}.jsonl", entry.run_id)))
-        };
-        let foreign = !state.is_some_and(known);
-        ListedRun { root: root.to_owned(), at: clock::read(&entry.ts), entry, interrupted, foreign }
-    });
-    seen.collect()
+/// The answers for all of them, in their order.
+fn at_once<T: Send>(roots: &[&Path], one: impl Fn(&Path) -> T + Sync) -> Vec<T> {
+    let workers = thread::available_parallelism().map_or(1, usize::from).min(MOST_WORKERS);
+    // A thread costs more than a few repositories.
+    if workers == 1 || roots.len() < 2 * workers {
+        return roots.iter().map(|root| one(root)).collect();
+    }
+    let one = &one;
+    thread::scope(|scope| {
+        let parts = roots.chunks(roots.len().div_ceil(workers));
+        let begun: Vec<_> = parts
+            .map(|part| scope.spawn(move || part.iter().map(|root| one(root)).collect::<Vec<T>>()))
+            .collect();
+        begun.into_iter().flat_map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
+}
+
+trait HasTime {
+    fn at(&self) -> u64;
+}
+
+impl HasTime for ListedRun {
+    fn at(&self) -> u64 {
+        self.at
+    }
+}
+
+impl HasTime for UncheckedRun {
+    fn at(&self) -> u64 {
+        self.at
+    }
+}
+
+impl UncheckedRun {
+    fn of(root: &Arc<Path>, entry: index::IndexEntry) -> UncheckedRun {
+        UncheckedRun { root: Arc::clone(root), at: clock::read(&entry.ts), entry }
+    }
 }
 
 impl ListedRun {
+    fn of(run: UncheckedRun, interrupted: bool, foreign: bool) -> ListedRun {
+        ListedRun { root: run.root, entry: run.entry, at: run.at, interrupted, foreign }
+    }
+
     pub(super) fn status(&self) -> &str {
         match () {
             () if self.foreign => "foreign",
@@ -241,8 +325,35 @@ pub(crate) fn known(project: &Project, id: &str) -> Result<PathBuf, Failure> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::ago;
+pub(super) mod tests {
+    use std::cell::Cell;
+    use std::path::PathBuf;
+
+    use super::{Around, ago};
+
+    thread_local! {
+        /// Runs that this thread has looked into.
+        pub(in crate::commands) static CHECKED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// Repositories with so many merged runs each, seen from outside.
+    pub(in crate::commands) fn around(folder: &std::path::Path, repositories: usize, runs: usize) -> Around {
+        let root = |n: usize| {
+            let root = folder.join(n.to_string());
+            let events = root.join(".archeflow/events");
+            std::fs::create_dir_all(&events).expect("a folder");
+            let line = |run: usize| {
+                format!(
+                    "{{\"run_id\":\"r{run}\",\"status\":\"merged\",\"task\":\"t\",\"ts\":\"2026-01-01T00:00:00Z\"}}\n"
+                )
+            };
+            std::fs::write(events.join("index.jsonl"), (0..runs).map(line).collect::<String>())
+                .expect("a file");
+            root
+        };
+        let elsewhere: Vec<PathBuf> = (0..repositories).map(root).collect();
+        Around { here: None, elsewhere, missing: Vec::new(), state: None }
+    }
 
     #[test]
     fn times_are_printed_in_words() {

@@ -1,12 +1,14 @@
 //! `archeflow status`: an inbox. First what needs a person, each with the command to type, then what runs, then what
 //! ended last; with a name, one run.
 
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use archeflow_core::model::{Outcome, Reason};
 use archeflow_core::projections::inbox::{InboxItem, InboxRun};
 use archeflow_core::projections::view;
-use archeflow_core::rules::run_names;
+use archeflow_core::rules::run_names::{self, NamedRun};
 use archeflow_core::run::Run;
 use archeflow_host::open::Project;
 use archeflow_host::store::{index, journal::Journal};
@@ -14,7 +16,7 @@ use archeflow_host::{clock, log};
 use serde_json::{Value, json};
 
 use crate::args::StatusArgs;
-use crate::commands::list::{Around, ListedRun, ago, fold, look_around};
+use crate::commands::list::{Around, ListedRun, UncheckedRun, ago, fold, look_around};
 use crate::commands::{naming, open_project};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
@@ -70,25 +72,30 @@ impl Inbox {
     fn of(around: &Around, everywhere: bool, all: bool, whole_ids: bool) -> Inbox {
         let here = around.here.as_ref().map(|project| project.places.root());
         let mut inbox = Inbox { active: Vec::new(), finished: Vec::new() };
-        let runs = around.runs(everywhere);
-        let mut folded = 0;
-        for (at, seen) in runs.iter().enumerate().rev() {
-            let later = runs.get(at + 1..).unwrap_or_default();
-            let ended = matches!(seen.entry.status.as_str(), "merged" | "dry_run")
-                || later.iter().any(|later| replaces(later, seen));
+        let runs = around.entries(everywhere);
+        let shown = |seen: &UncheckedRun| all || here.is_none_or(|here| *here == *seen.root);
+        let (mut folded, mut reviews, mut names) = (0, HashSet::new(), ShortNames::default());
+        for seen in runs.iter().rev() {
+            // A review is replaced by the next one of the same change.
+            let replaced =
+                seen.entry.status == "reviewed" && !reviews.insert((&*seen.root, seen.entry.task.as_str()));
+            let ended = replaced || matches!(seen.entry.status.as_str(), "merged" | "dry_run");
+            // Only what is listed is looked at, however many there are.
             let found = match ended {
-                true => Sorted::Finished(seen.clone()),
+                true if inbox.finished.len() < FINISHED && shown(seen) => {
+                    Sorted::Finished(around.check(seen))
+                }
                 false if folded < MOST => {
                     folded += 1;
                     let id = &seen.entry.run_id;
-                    let name = if whole_ids { id.clone() } else { short(id, &seen.root) };
-                    sorted(seen.clone(), &name, here)
+                    let name = if whole_ids { id.clone() } else { names.of(id, &seen.root) };
+                    sorted(around.check(seen), &name, here)
                 }
-                false => Sorted::Unread,
+                true | false => Sorted::Unread,
             };
             match found {
                 Sorted::Active(active) => inbox.active.push(active),
-                Sorted::Finished(seen) if all || here.is_none_or(|here| here == seen.root) => {
+                Sorted::Finished(seen) if all || here.is_none_or(|here| *here == *seen.root) => {
                     inbox.finished.push(seen);
                 }
                 Sorted::Finished(_) | Sorted::Unread => {}
@@ -171,32 +178,33 @@ impl Inbox {
     }
 }
 
-/// A review is replaced by the next one of the same change.
-fn replaces(later: &ListedRun, seen: &ListedRun) -> bool {
-    let reviewed = |run: &ListedRun| run.entry.status == "reviewed";
-    reviewed(seen) && reviewed(later) && later.root == seen.root && later.entry.task == seen.entry.task
-}
-
 fn word(seen: &ListedRun) -> String {
     seen.status().replace('_', " ")
 }
 
 /// The name of a repository that is not this one.
 fn place_of(seen: &ListedRun, here: Option<&Path>) -> String {
-    if here == Some(seen.root.as_path()) { String::new() } else { format!("{}: ", seen.name()) }
+    if here == Some(&*seen.root) { String::new() } else { format!("{}: ", seen.name()) }
 }
 
-fn short(id: &str, root: &Path) -> String {
-    let known = naming::runs_in(&root.join(".archeflow/events"));
-    let at = known.iter().position(|run| run.id == id);
-    at.map_or_else(|| id.to_owned(), |at| run_names::short(at, &known))
+/// What runs are called, the list of a repository read once.
+#[derive(Default)]
+struct ShortNames(HashMap<Arc<Path>, Vec<NamedRun>>);
+
+impl ShortNames {
+    fn of(&mut self, id: &str, root: &Arc<Path>) -> String {
+        let known = self.0.entry(Arc::clone(root));
+        let known = known.or_insert_with(|| naming::runs_in(&root.join(".archeflow/events")));
+        let at = known.iter().position(|run| run.id == id);
+        at.map_or_else(|| id.to_owned(), |at| run_names::short(at, known))
+    }
 }
 
 /// Where a run belongs.
 enum Sorted {
     Active(Active),
     Finished(ListedRun),
-    /// It can't be read, or too many others wait.
+    /// It can't be read, or enough others are listed.
     Unread,
 }
 
@@ -209,7 +217,7 @@ fn sorted(mut seen: ListedRun, name: &str, here: Option<&Path>) -> Sorted {
         run_id: &seen.entry.run_id,
         name,
         repository: &seen.root.display().to_string(),
-        here: here == Some(seen.root.as_path()),
+        here: here == Some(&*seen.root),
         interrupted: seen.interrupted,
         run: &run,
     });
@@ -298,5 +306,27 @@ fn one(out: &mut String, own: bool, id: &str, run: &Run) {
             }
         }
         (None, None) => put!(out, "not begun: archeflow resume {id}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FINISHED, Inbox};
+    use crate::commands::list::tests::{CHECKED, around};
+
+    /// Only the runs that are listed, however many there are.
+    #[test]
+    fn bx_32_status_looks_into_as_many_runs_as_it_lists() {
+        for (repositories, runs) in [(1, 10), (3, 100), (50, 40)] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let around = around(folder.path(), repositories, runs);
+            let before = CHECKED.get();
+            let inbox = Inbox::of(&around, true, true, true);
+            assert_eq!(
+                (inbox.finished.len(), CHECKED.get() - before),
+                (FINISHED, FINISHED),
+                "{repositories} x {runs}"
+            );
+        }
     }
 }

@@ -4,7 +4,9 @@
 //! nobody, so only runs known here are ever executed (S-01). The file says where the journal is and what its first lines
 //! are; it is on disk before line 1, so a crash leaves a run that can be resumed or one that never began.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -18,6 +20,7 @@ use crate::platform::files::{self as os, OFlags};
 const FOLDER: &str = "own-runs";
 const LARGEST: u64 = 64 * 1024;
 const LONGEST_LINE: u64 = 1 << 20;
+const FIRST_READ: usize = 6 * 1024;
 
 /// One run of one repository, as the state folder may know it.
 #[derive(Debug, Clone, Copy)]
@@ -61,16 +64,8 @@ impl OwnRun<'_> {
 
     /// The same for a list of many runs: of a journal that was begun here, only the first line is read.
     pub fn begins(self, journal: &Path) -> bool {
-        let Ok(Some(record)) = self.record() else { return false };
-        if record.lines != 1 {
-            return Journal::read(journal).is_ok_and(|text| self.wrote(&text).unwrap_or(false));
-        }
-        let file = Dir::parent_of(journal).and_then(|(dir, name)| dir.file(name, OFlags::RDONLY));
-        let mut line = Vec::new();
-        let read = file.map(|file| BufReader::new(file.take(LONGEST_LINE)).read_until(b'\n', &mut line));
-        // One without a line has nothing that could be foreign.
-        let is_it = line.is_empty() || record.digest == files::digest(line.trim_ascii_end());
-        matches!(read, Ok(Ok(_))) && record.root == self.named_root() && is_it
+        let Some(events) = journal.parent() else { return false };
+        RepositoryRuns::open(self.state, self.root, events).is_some_and(|runs| runs.is_own(self.run_id))
     }
 
     /// Whether this is the journal of the run that was started or taken over here.
@@ -98,6 +93,77 @@ impl OwnRun<'_> {
     fn name(self) -> String {
         let key = [os::bytes(self.root), &[0], self.run_id.as_bytes()].concat();
         format!("{}.json", files::digest(&key))
+    }
+}
+
+/// The runs of one repository, to be asked about one after the other: the folders are opened once.
+#[derive(Debug)]
+pub struct RepositoryRuns<'a> {
+    state: &'a Path,
+    root: &'a Path,
+    named_root: String,
+    records: Dir,
+    events: Dir,
+    /// For what is read of a file.
+    buffer: RefCell<Vec<u8>>,
+}
+
+impl<'a> RepositoryRuns<'a> {
+    /// Nothing where no run can be known.
+    pub fn open(state: &'a Path, root: &'a Path, events: &Path) -> Option<RepositoryRuns<'a>> {
+        let (records, events) = (Dir::open(&state.join(FOLDER)).ok()?, Dir::open(events).ok()?);
+        let named_root = os::bytes(root).escape_ascii().to_string();
+        let buffer = RefCell::new(vec![0; FIRST_READ]);
+        Some(RepositoryRuns { state, root, named_root, records, events, buffer })
+    }
+
+    /// Whether the journal of this name was begun or taken over here.
+    pub fn is_own(&self, run_id: &str) -> bool {
+        let own = OwnRun { state: self.state, root: self.root, run_id };
+        let Some(record) = self.record(own) else { return false };
+        let name = format!("{run_id}.jsonl");
+        if record.lines != 1 {
+            let text = Journal::read(&self.events.path().join(name));
+            return text.is_ok_and(|text| own.wrote(&text).unwrap_or(false));
+        }
+        let is_begun = |line: &[u8]| record.digest == files::digest(line.trim_ascii_end());
+        // One without a line has nothing that could be foreign.
+        let is_it = |bytes: &[u8]| match bytes.iter().position(|byte| *byte == b'\n') {
+            _ if bytes.is_empty() => Some(true),
+            Some(end) => Some(is_begun(&bytes[..end])),
+            None => None,
+        };
+        let file = self.events.file(name, OFlags::RDONLY);
+        let is_it = file.ok().and_then(|file| self.read(file, LONGEST_LINE, is_it, is_begun));
+        is_it.unwrap_or(false) && record.root == self.named_root
+    }
+
+    fn record(&self, own: OwnRun<'_>) -> Option<OwnRunRecord> {
+        let file = self.records.file(own.name(), OFlags::RDONLY).ok()?;
+        let parsed = |bytes: &[u8]| serde_json::from_slice(bytes).ok();
+        // What fills the buffer may go on behind it.
+        let whole = |bytes: &[u8]| parsed(bytes).filter(|_| bytes.len() != FIRST_READ).map(Some);
+        self.read(file, LARGEST, whole, parsed)?
+    }
+
+    /// What the beginning of a file tells, which is nearly always enough: one call to the system. Else its first `most`
+    /// bytes, which may be all.
+    fn read<T>(
+        &self,
+        mut file: File,
+        most: u64,
+        beginning: impl Fn(&[u8]) -> Option<T>,
+        more: impl Fn(&[u8]) -> T,
+    ) -> Option<T> {
+        let mut buffer = self.buffer.borrow_mut();
+        let length = file.read(&mut buffer).ok()?;
+        let begun = buffer.get(..length)?;
+        if let Some(told) = beginning(begun) {
+            return Some(told);
+        }
+        let mut bytes = begun.to_vec();
+        file.take(most.saturating_sub(length as u64)).read_to_end(&mut bytes).ok()?;
+        Some(beginning(&bytes).unwrap_or_else(|| more(&bytes)))
     }
 }
 
