@@ -54,7 +54,9 @@ usage: cargo xtask <command>
   dist [<what>...]               make the files of a release in target/dist: archive, deb, sbom, scripts, formula
                                  --target <triple>: for another processor [default: this one, static]
                                  --url <address>: where the files will be; the formula needs it
-  bench [<name>...]              measure the performance goals on a release build
+  bench [<flag>...] [<name>...]  measure the performance goals on a release build, or only the named ones
+                                 --save <file>: also write the figures to a file, as JSON
+                                 --compare <file>: print the change of each figure against such a file
   instructions [--renew]         count the instructions of work that is always the same, and compare them with
                                  xtask/instructions.txt, or write that file again
 ";

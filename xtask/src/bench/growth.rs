@@ -3,6 +3,8 @@
 //! A curve that is straight on paper with two logarithmic axes has a slope; a slope of 1 is growth in proportion.
 
 mod journal;
+mod picture;
+mod queue;
 
 use super::{Bench, Goal, Row, Rows};
 
@@ -22,14 +24,18 @@ pub(super) struct Curve {
 type Curves = Result<Vec<Curve>, Box<dyn std::error::Error>>;
 
 /// Every family of curves. Each is measured by itself, so that one that fails names itself.
-const FAMILIES: [fn(&Bench) -> Curves; 1] = [journal::curves];
+const FAMILIES: [fn(&Bench) -> Curves; 2] = [journal::curves, queue::curves];
 
+/// Also draws them anew, in `docs/pictures/growth.svg`.
 pub(super) fn measure(bench: &Bench) -> Rows {
-    let mut rows = Vec::new();
+    let mut curves = Vec::new();
     for family in FAMILIES {
-        rows.extend(family(bench)?.iter().flat_map(Curve::rows));
+        curves.extend(family(bench)?);
     }
-    Ok(rows)
+    if let Some(svg) = picture::draw(&curves) {
+        std::fs::write(bench.root.join("docs/pictures/growth.svg"), svg)?;
+    }
+    Ok(curves.iter().flat_map(Curve::rows).collect())
 }
 
 impl Curve {

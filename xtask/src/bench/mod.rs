@@ -9,11 +9,14 @@ mod count;
 mod engine;
 mod growth;
 mod memory;
+mod queue;
 mod replay;
 mod report;
 mod review;
 mod rules;
+mod runs;
 mod sandbox;
+mod saved;
 mod sprint;
 mod startup;
 mod storage;
@@ -28,6 +31,7 @@ pub(crate) use client::relay;
 pub(crate) use count::{COUNTED, prepare};
 
 use crate::test;
+use saved::SaveOptions;
 
 /// One line of the table.
 struct Row {
@@ -61,7 +65,7 @@ struct Bench {
 
 type Measure = fn(&Bench) -> Rows;
 
-const MEASURES: [(&str, Measure); 14] = [
+const MEASURES: [(&str, Measure); 16] = [
     ("startup", startup::measure),
     ("sandbox", sandbox::measure),
     ("engine", engine::measure),
@@ -74,12 +78,18 @@ const MEASURES: [(&str, Measure); 14] = [
     ("report", report::measure),
     ("review", review::measure),
     ("sprint", sprint::measure),
+    ("queue", queue::measure),
+    ("runs", runs::measure),
     ("growth", growth::measure),
     ("size", size),
 ];
 
 /// Builds as for handing out, then measures from there: what is measured must be what users get.
-pub(crate) fn build_and_run(root: &Path, names: &[&str]) -> ExitCode {
+pub(crate) fn build_and_run(root: &Path, args: &[&str]) -> ExitCode {
+    if let Err(why) = SaveOptions::take(args).and_then(|(_, names)| known(&names)) {
+        eprintln!("xtask bench: {why}");
+        return ExitCode::from(2);
+    }
     let words = ["cargo", "build", "--profile", "dist", "--package", "archeflow", "--package", "xtask"];
     let begun = Instant::now();
     if let Err(why) = test::through(root, &words, &[]) {
@@ -88,7 +98,9 @@ pub(crate) fn build_and_run(root: &Path, names: &[&str]) -> ExitCode {
     }
     println!("the build took {:.1} s", begun.elapsed().as_secs_f64());
     let me = test::built(root, "dist", "xtask");
-    let words: Vec<&str> = [me.as_str(), "__bench"].into_iter().chain(names.iter().copied()).collect();
+    let args = saved::absolute(args);
+    let words: Vec<&str> =
+        [me.as_str(), "__bench"].into_iter().chain(args.iter().map(String::as_str)).collect();
     match test::through(root, &words, &[]) {
         Ok(_) => ExitCode::SUCCESS,
         Err(why) => {
@@ -98,13 +110,24 @@ pub(crate) fn build_and_run(root: &Path, names: &[&str]) -> ExitCode {
     }
 }
 
-pub(crate) fn run(root: &Path, names: &[&str]) -> ExitCode {
-    if let Some(unknown) = names.iter().find(|name| !MEASURES.iter().any(|(known, _)| known == *name)) {
-        let known = MEASURES.map(|(name, _)| name).join(", ");
-        eprintln!("xtask bench: nothing is called '{unknown}'. Known: {known}");
-        return ExitCode::from(2);
-    }
-    match measure(root, names) {
+fn known(names: &[&str]) -> Result<(), String> {
+    let Some(unknown) = names.iter().find(|name| !MEASURES.iter().any(|(known, _)| known == *name)) else {
+        return Ok(());
+    };
+    let known = MEASURES.map(|(name, _)| name).join(", ");
+    Err(format!("nothing is called '{unknown}'. Known: {known}"))
+}
+
+pub(crate) fn run(root: &Path, args: &[&str]) -> ExitCode {
+    let taken = SaveOptions::take(args).and_then(|(options, names)| known(&names).map(|()| (options, names)));
+    let (options, names) = match taken {
+        Ok(taken) => taken,
+        Err(why) => {
+            eprintln!("xtask bench: {why}");
+            return ExitCode::from(2);
+        }
+    };
+    match measure(root, &names).and_then(|rows| Ok(options.finish(&rows)?)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("xtask bench: can't measure: {error}");
@@ -113,7 +136,7 @@ pub(crate) fn run(root: &Path, names: &[&str]) -> ExitCode {
     }
 }
 
-fn measure(root: &Path, names: &[&str]) -> Result<(), Box<dyn std::error::Error>> {
+fn measure(root: &Path, names: &[&str]) -> Rows {
     let bench = Bench {
         root: root.to_path_buf(),
         program: test::built(root, "dist", "archeflow").into(),
@@ -121,12 +144,15 @@ fn measure(root: &Path, names: &[&str]) -> Result<(), Box<dyn std::error::Error>
         folder: tempfile::tempdir_in(Path::new(&test::built(root, "dist", "")))?,
     };
     println!("\n{:<46} {:>10} {:>10} {:>7}  {:>9}  met", "what", "floor", "ours", "ratio", "goal");
+    let mut rows = Vec::new();
     for (name, measure) in MEASURES {
         if names.is_empty() || names.contains(&name) {
-            measure(&bench)?.iter().for_each(Row::print);
+            let some = measure(&bench)?;
+            some.iter().for_each(Row::print);
+            rows.extend(some);
         }
     }
-    Ok(())
+    Ok(rows)
 }
 
 impl Row {
