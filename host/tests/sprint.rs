@@ -63,6 +63,16 @@ fn schemas_3_what_we_do_not_know_keeps_its_text_and_its_place() {
 }
 
 #[test]
+fn schemas_3_a_second_list_of_items_is_kept_as_it_is() {
+    let one = item("a", "pending");
+    let (_dir, place) = with(&format!(r#"{{"items": [{one}], "x": 1, "items": [{{"id": "b"}}, 3]}}"#));
+    assert_eq!(place.read().unwrap().items().count(), 1);
+    place.change(|queue| queue.cancel("a")).unwrap();
+    let text = fs::read_to_string(place.file()).unwrap();
+    assert!(text.contains(r#"[{"id": "b"}, 3]"#) && text.contains("\"cancelled\""), "{text}");
+}
+
+#[test]
 fn m_n8_what_can_not_be_read_is_named_and_left_alone() {
     let good = item("good", "pending");
     let without = |field: &str| {

@@ -40,7 +40,7 @@ impl JsonFields {
 
     /// Keeps the place of a field and not its value.
     pub(super) fn vacate(&mut self, name: &str) {
-        for (_, value) in self.fields.iter_mut().filter(|(known, _)| known == name) {
+        if let Some((_, value)) = self.fields.iter_mut().find(|(known, _)| known == name) {
             *value = RawValue::NULL.to_owned();
         }
     }

@@ -230,7 +230,8 @@ fn tone(status: ItemStatus) -> Tone {
     }
 }
 
-#[cfg(test)]
+// Only debug builds count.
+#[cfg(all(test, debug_assertions))]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
