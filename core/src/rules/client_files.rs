@@ -1,7 +1,7 @@
 //! Files of a repository that configure a coding agent: its settings, hooks, plugins, skills, servers and
 //! instructions. Agents get a working copy without them, and a change to one is a sign.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 /// A client, and the names it looks for: a file or folder of any depth, or a path of several parts.
@@ -65,8 +65,8 @@ pub fn configured_client(path: &str) -> Option<&'static str> {
 
 /// The names by their first parts, each with what must come after it and the place of its client in the list: a path is
 /// looked up and not compared with every name, since a commit has many paths.
-static FOLDED: LazyLock<HashMap<String, Vec<(String, usize)>>> = LazyLock::new(|| {
-    let mut folded_names: HashMap<String, Vec<(String, usize)>> = HashMap::new();
+static FOLDED: LazyLock<BTreeMap<String, Vec<(String, usize)>>> = LazyLock::new(|| {
+    let mut folded_names: BTreeMap<String, Vec<(String, usize)>> = BTreeMap::new();
     for (place, (_, names)) in CLIENT_FILES.iter().enumerate() {
         for name in names.iter().map(|name| folded(name)) {
             let (part, more) = name.split_once('/').unwrap_or((&name, ""));

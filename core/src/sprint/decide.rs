@@ -256,9 +256,9 @@ pub fn next(sprint: &Sprint, room: Room) -> Vec<&QueueItem> {
     for known in in_order(sprint, wanted) {
         let item = &known.item;
         let held_here = || breaker::is_held_beside(sprint, &item.project, &trials, &waited_for);
-        let fits = !*held.entry(&item.project).or_insert_with(held_here)
-            && !(item.estimate.is_large() && large >= policy.large as usize)
-            && busy.iter().all(|other| goes_beside(sprint, item, other));
+        let is_held = *held.entry(&item.project).or_insert_with(held_here);
+        let is_too_large = item.estimate.is_large() && large >= policy.large as usize;
+        let fits = !is_held && !is_too_large && busy.iter().all(|other| goes_beside(sprint, item, other));
         if fits {
             trials.extend(breaker::tried_by(sprint, &item.project));
             held.clear();
