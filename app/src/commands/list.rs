@@ -101,6 +101,20 @@ pub(super) fn look_around(place: &CommonArgs, others: bool) -> Result<Around, Fa
     Ok(around)
 }
 
+#[cfg(test)]
+thread_local! {
+    /// Runs that this thread has looked into.
+    pub(super) static CHECKED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+#[cfg(test)]
+impl Around {
+    /// These repositories, seen from outside.
+    pub(super) fn at(elsewhere: Vec<PathBuf>) -> Around {
+        Around { here: None, elsewhere, missing: Vec::new(), state: None }
+    }
+}
+
 impl Around {
     /// Every run, by the time of its last news.
     fn runs(&self, all: bool) -> Vec<ListedRun> {
@@ -124,7 +138,7 @@ impl Around {
 
     fn checked(&self, root: &Path, entries: Vec<index::IndexEntry>) -> Vec<ListedRun> {
         #[cfg(test)]
-        tests::CHECKED.with(|checked| checked.set(checked.get() + entries.len()));
+        CHECKED.with(|checked| checked.set(checked.get() + entries.len()));
         let events = root.join(".archeflow/events");
         let own = self.state.as_deref().and_then(|state| RepositoryRuns::open(state, root, &events));
         let root: Arc<Path> = root.into();
@@ -325,35 +339,8 @@ pub(crate) fn known(project: &Project, id: &str) -> Result<PathBuf, Failure> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use std::cell::Cell;
-    use std::path::PathBuf;
-
-    use super::{Around, ago};
-
-    thread_local! {
-        /// Runs that this thread has looked into.
-        pub(in crate::commands) static CHECKED: Cell<usize> = const { Cell::new(0) };
-    }
-
-    /// Repositories with so many merged runs each, seen from outside.
-    pub(in crate::commands) fn around(folder: &std::path::Path, repositories: usize, runs: usize) -> Around {
-        let root = |n: usize| {
-            let root = folder.join(n.to_string());
-            let events = root.join(".archeflow/events");
-            std::fs::create_dir_all(&events).expect("a folder");
-            let line = |run: usize| {
-                format!(
-                    "{{\"run_id\":\"r{run}\",\"status\":\"merged\",\"task\":\"t\",\"ts\":\"2026-01-01T00:00:00Z\"}}\n"
-                )
-            };
-            std::fs::write(events.join("index.jsonl"), (0..runs).map(line).collect::<String>())
-                .expect("a file");
-            root
-        };
-        let elsewhere: Vec<PathBuf> = (0..repositories).map(root).collect();
-        Around { here: None, elsewhere, missing: Vec::new(), state: None }
-    }
+mod tests {
+    use super::ago;
 
     #[test]
     fn times_are_printed_in_words() {

@@ -311,22 +311,35 @@ fn one(out: &mut String, own: bool, id: &str, run: &Run) {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+    use std::fs;
+
     use super::{FINISHED, Inbox};
-    use crate::commands::list::tests::{CHECKED, around};
+    use crate::commands::list::{Around, CHECKED};
 
     /// Only the runs that are listed, however many there are.
     #[test]
     fn bx_32_status_looks_into_as_many_runs_as_it_lists() {
         for (repositories, runs) in [(1, 10), (3, 100), (50, 40)] {
-            let folder = tempfile::tempdir().expect("a folder");
-            let around = around(folder.path(), repositories, runs);
+            let folder = tempfile::tempdir().unwrap();
+            let root = |n: usize| {
+                let root = folder.path().join(n.to_string());
+                fs::create_dir_all(root.join(".archeflow/events")).unwrap();
+                let line = |run: usize| {
+                    let (status, ts) = ("merged", "2026-01-01T00:00:00Z");
+                    let entry = serde_json::json!({ "run_id": format!("r{run}"), "status": status, "task": "t", "ts": ts });
+                    format!("{entry}\n")
+                };
+                let lines: String = (0..runs).map(line).collect();
+                fs::write(root.join(".archeflow/events/index.jsonl"), lines).unwrap();
+                root
+            };
+            let around = Around::at((0..repositories).map(root).collect());
             let before = CHECKED.get();
             let inbox = Inbox::of(&around, true, true, true);
-            assert_eq!(
-                (inbox.finished.len(), CHECKED.get() - before),
-                (FINISHED, FINISHED),
-                "{repositories} x {runs}"
-            );
+            let looked = CHECKED.get() - before;
+            assert_eq!((inbox.finished.len(), looked), (FINISHED, FINISHED), "{repositories} x {runs}");
         }
     }
 }

@@ -114,8 +114,8 @@ impl<'de> Visitor<'de> for WithItems {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<QueueText<'de>, A::Error> {
-        let (mut fields, mut items): (Vec<(String, Box<RawValue>)>, Option<Vec<&RawValue>>) =
-            (Vec::new(), None);
+        let mut fields = Vec::new();
+        let mut items: Option<Vec<&RawValue>> = None;
         while let Some(name) = map.next_key::<String>()? {
             let value = if name == "items" {
                 let list: Vec<&RawValue> = map.next_value()?;

@@ -337,9 +337,16 @@ impl Queue {
     }
 
     pub fn extra(&self, id: &str) -> Extra {
-        let fields = self.entry(id).map(|entry| &entry.fields);
-        let text = |name| fields.and_then(|fields| fields.get::<String>(name));
-        Extra { notes: text("notes"), source: text("source") }
+        let apart: JsonFields;
+        let fields = match self.entry(id).map(|entry| &entry.fields) {
+            Some(EntryFields::Apart(fields)) => fields,
+            Some(EntryFields::Text(text)) => {
+                apart = serde_json::from_str(text.get()).unwrap_or_default();
+                &apart
+            }
+            None => return Extra::default(),
+        };
+        Extra { notes: fields.get("notes"), source: fields.get("source") }
     }
 
     pub fn claim_of(&self, id: &str) -> Option<Claim> {
