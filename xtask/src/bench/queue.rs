@@ -129,24 +129,14 @@ impl WaitingSprint {
         );
         let begun = Instant::now();
         let child = command(bench, &folder)
-            .args(["sprint", "run", "--autonomous", "--slots", "16", "--agent", &format!("cmd:{wait}")])
+            .args(["sprint", "run", "--autonomous", "--slots", "16", "--unsafe-no-sandbox"])
+            .args(["--agent", &format!("cmd:{wait}")])
             .spawn()?;
         let mut sprint = WaitingSprint { folder, child, began: Duration::ZERO, gate };
         let is_here = || fs::read_dir(&here).is_ok_and(|mut seen| seen.next().is_some());
-        sprint.until("no agent came", is_here)?;
+        until("no agent came", is_here)?;
         sprint.began = begun.elapsed();
         Ok(sprint)
-    }
-
-    fn until(&self, what: &str, mut is_so: impl FnMut() -> bool) -> Result<(), Fault> {
-        let begun = Instant::now();
-        while !is_so() {
-            if begun.elapsed() > PATIENCE {
-                return Err(what.into());
-            }
-            sleep(LOOK);
-        }
-        Ok(())
     }
 
     /// While nothing happens.
@@ -182,10 +172,10 @@ impl WaitingSprint {
         };
         let begun = Instant::now();
         fs::rename(next, file)?;
-        self.until("a change of the queue was not acted upon", || says("\"item.claim\""))?;
+        until("a change of the queue was not acted upon", || says("\"item.claim\""))?;
         let took = begun.elapsed();
         // Its claim is in the queue before the next change is made.
-        self.until("a claimed item did not run", || says("\"item.run\""))?;
+        until("a claimed item did not run", || says("\"item.run\""))?;
         Ok(took)
     }
 
@@ -210,4 +200,15 @@ fn queue(items: usize) -> Vec<Value> {
         json!({ "id": name(n), "project": project(n), "task": task(n), "priority": "P1", "estimate": "S", "status": status })
     };
     (0..items).map(item).collect()
+}
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) -> Result<(), Fault> {
+    let begun = Instant::now();
+    while !is_so() {
+        if begun.elapsed() > PATIENCE {
+            return Err(what.into());
+        }
+        sleep(LOOK);
+    }
+    Ok(())
 }

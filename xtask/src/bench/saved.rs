@@ -97,7 +97,9 @@ impl SavedRows {
         let said = |name: &str| match &object["machine"][name] {
             Value::Null => "unknown".to_owned(),
             Value::String(text) => text.clone(),
-            other => other.to_string(),
+            other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+                other.to_string()
+            }
         };
         let machine = format!(
             "{} cores, {}, load {} at the end",
