@@ -92,6 +92,7 @@ fn command(bench: &Bench, folder: &Path) -> Command {
     command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.env("HOME", home).env_remove("XDG_STATE_HOME").env_remove("XDG_CONFIG_HOME");
     command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+    command.env("GIT_AUTHOR_NAME", "Bench").env("GIT_AUTHOR_EMAIL", "bench@example.invalid");
     command
 }
 
