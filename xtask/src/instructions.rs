@@ -2,7 +2,8 @@
 //!
 //! Time says little on a machine that others use; the count hardly changes from one run to the next, so that it shows
 //! when code becomes slower little by little. Valgrind counts. The counts that are expected are in
-//! `xtask/instructions.txt`; one that is exceeded by far is a failure.
+//! `xtask/instructions.txt`; one that is exceeded by far is a failure. They hold for one compiler and for processors with
+//! the same instructions, since code looks for those; elsewhere nothing is compared.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -54,8 +55,13 @@ pub(crate) fn work(name: &str, folder: &str) -> ExitCode {
 }
 
 /// Compares with what is expected.
-fn check(root: &Path) -> Result<Done, String> {
+pub(crate) fn check(root: &Path) -> Result<Done, String> {
     let expected = read(root)?;
+    let (then, now) = (expected.made_by, maker()?);
+    if then != now {
+        return Ok(Done::Skipped(format!("the file was counted with {then}, and this is {now}")));
+    }
+    let expected = expected.counts;
     let counted = count(root)?;
     let mut over = Vec::new();
     println!("{:<10} {:>14} {:>14} {:>8}", "work", "expected", "counted", "change");
@@ -85,7 +91,7 @@ fn change(before: u64, now: u64) -> String {
 }
 
 fn renew(root: &Path) -> Result<Done, String> {
-    let mut text = HEAD.to_owned();
+    let mut text = format!("{HEAD}{MADE_BY} {}\n", maker()?);
     for (name, count) in count(root)? {
         let _ = writeln!(text, "{name} {count}");
     }
@@ -97,27 +103,53 @@ fn file(root: &Path) -> PathBuf {
     root.join("xtask/instructions.txt")
 }
 
-fn read(root: &Path) -> Result<BTreeMap<String, u64>, String> {
+const MADE_BY: &str = "counted with";
+
+/// Instructions of processors that code looks for when it starts.
+const LOOKED_FOR: [&str; 6] = ["sse4_2", "pclmulqdq", "avx", "avx2", "bmi2", "sha_ni"];
+
+/// The compiler and the kind of processor.
+fn maker() -> Result<String, String> {
+    let compiler = test::version(&["rustc", "--version"]).ok_or("rustc does not say its version")?;
+    let about = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let flags = about.lines().find_map(|line| line.strip_prefix("flags")).unwrap_or_default();
+    let has = |name: &&str| flags.split_whitespace().any(|flag| flag == *name);
+    let found: Vec<&str> = LOOKED_FOR.into_iter().filter(|name| has(name)).collect();
+    Ok(format!("{} on a processor with {}", compiler.trim(), found.join(" ")))
+}
+
+/// What the file says.
+struct ExpectedCounts {
+    made_by: String,
+    counts: BTreeMap<String, u64>,
+}
+
+fn read(root: &Path) -> Result<ExpectedCounts, String> {
     let text = std::fs::read_to_string(file(root))
         .map_err(|error| format!("{}: {error}; {RENEW}", file(root).display()))?;
     parse(&text)
         .map_err(|line| format!("{}: '{line}' is not a name and a number; {RENEW}", file(root).display()))
 }
 
-/// The counts by name, or the line that can't be read.
-fn parse(text: &str) -> Result<BTreeMap<String, u64>, String> {
-    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
+/// What the file says, or the line that can't be read.
+fn parse(text: &str) -> Result<ExpectedCounts, String> {
+    let made_by =
+        text.lines().find_map(|line| line.strip_prefix(MADE_BY)).unwrap_or_default().trim().to_owned();
+    let is_count =
+        |line: &&str| !line.starts_with('#') && !line.starts_with(MADE_BY) && !line.trim().is_empty();
+    let lines = text.lines().filter(is_count);
     let pair = |line: &str| {
         let (name, count) = line.split_once(' ')?;
         Some((name.to_owned(), count.trim().parse().ok()?))
     };
-    lines.map(|line| pair(line).ok_or_else(|| line.to_owned())).collect()
+    let counts = lines.map(|line| pair(line).ok_or_else(|| line.to_owned())).collect::<Result<_, _>>()?;
+    Ok(ExpectedCounts { made_by, counts })
 }
 
 /// Counts everything, in release builds.
 fn count(root: &Path) -> Result<BTreeMap<String, u64>, String> {
     if !test::is_there("valgrind") {
-        return Err("valgrind is MISSING; install it".to_owned());
+        return Err("valgrind is MISSING; `cargo xtask test tools` installs it".to_owned());
     }
     test::through(
         root,
@@ -166,8 +198,10 @@ mod tests {
         assert_eq!(refs("==1== x\n==1== \n==1== I   refs:      56,594,568\n"), Some(56_594_568));
         assert_eq!(refs("==1== I refs: 7"), Some(7));
         assert_eq!(refs("==1== D refs: 7"), None);
-        let counts = parse("# a\n\nfold 12\nread 3\n").expect("two lines");
-        assert_eq!(counts.into_iter().collect::<Vec<_>>(), [("fold".to_owned(), 12), ("read".to_owned(), 3)]);
-        assert_eq!(parse("fold x"), Err("fold x".to_owned()));
+        let expected = parse("# a\ncounted with rustc 1\n\nfold 12\nread 3\n").expect("two lines");
+        assert_eq!(expected.made_by, "rustc 1");
+        let counts: Vec<_> = expected.counts.into_iter().collect();
+        assert_eq!(counts, [("fold".to_owned(), 12), ("read".to_owned(), 3)]);
+        assert_eq!(parse("fold x").err().as_deref(), Some("fold x"));
     }
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use archeflow_host::git::runner;
 
-use crate::{clients, dist, schemas, scratch, targets, tidy};
+use crate::{clients, dist, instructions, schemas, scratch, targets, tidy};
 
 /// Runs of the made-up world, in release; the debug tests play fewer.
 const SEEDS: &str = "20000";
@@ -52,7 +52,7 @@ struct Count {
     names: Vec<String>,
 }
 
-const STEPS: [Step; 18] = [
+const STEPS: [Step; 19] = [
     Step { name: "tools", needs: Needs::Nothing, what: "required tools are installed", run: tools },
     Step { name: "tidy", needs: Needs::Nothing, what: "conventions that no compiler checks", run: tidy_step },
     Step { name: "fmt", needs: Needs::Nothing, what: "formatting", run: fmt },
@@ -92,6 +92,12 @@ const STEPS: [Step; 18] = [
     },
     Step { name: "simulation", needs: Needs::Minutes, what: "20,000 simulated runs", run: simulation },
     Step { name: "demo", needs: Needs::Minutes, what: "the release binary runs the demo", run: demo },
+    Step {
+        name: "instructions",
+        needs: Needs::Minutes,
+        what: "no more instructions than expected",
+        run: instructions_step,
+    },
     Step { name: "macos", needs: Needs::Minutes, what: "linted and linked for macOS", run: macos },
     Step { name: "musl", needs: Needs::Minutes, what: "a static binary runs the demo", run: musl },
     Step {
@@ -237,6 +243,12 @@ fn tools(_: &Path, _: &mut Count) -> Result<Done, String> {
     }
     if let Some(bwrap) = version(&["bwrap", "--version"]) {
         println!("{}", bwrap.trim());
+    }
+    if cfg!(target_os = "linux") && !is_there("valgrind") {
+        install("valgrind");
+    }
+    if let Some(valgrind) = version(&["valgrind", "--version"]) {
+        println!("{}", valgrind.trim());
     }
     for (tool, component) in [("fmt", "rustfmt"), ("clippy", "clippy")] {
         if version(&["cargo", tool, "--version"]).is_none() {
@@ -395,6 +407,14 @@ fn demo(root: &Path, _: &mut Count) -> Result<Done, String> {
     through(root, &[&program, "demo", "--quick", "--dir", &place], &[])
 }
 
+/// Where there is no valgrind there is nothing to count with.
+fn instructions_step(root: &Path, _: &mut Count) -> Result<Done, String> {
+    if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        return Ok(Done::Skipped("the expected numbers are for Linux on x86-64".to_owned()));
+    }
+    instructions::check(root)
+}
+
 fn macos(root: &Path, _: &mut Count) -> Result<Done, String> {
     targets::macos(root)
 }
@@ -539,6 +559,7 @@ mod tests {
             "matrix",
             "simulation",
             "demo",
+            "instructions",
             "macos",
             "musl",
             "packages",

@@ -47,6 +47,7 @@ enum Goal {
     /// At most N times the floor.
     Times(f64),
     AtMost(f64),
+    AtLeast(f64),
     /// Told for information.
     None,
 }
@@ -162,6 +163,7 @@ impl Row {
         let (goal, met) = match self.goal {
             Goal::Times(times) => (format!("<= {times:.1}x"), ratio.map(|ratio| ratio <= times)),
             Goal::AtMost(most) => (format!("<= {}", value(most)), Some(self.ours <= most)),
+            Goal::AtLeast(least) => (format!(">= {}", value(least)), Some(self.ours >= least)),
             Goal::None => (String::new(), None),
         };
         println!(
