@@ -27,23 +27,39 @@ pub(super) struct Layout<'a> {
 /// No conversion of any kind between objects and files: a working copy holds exactly the committed bytes.
 const ATTRIBUTES: &[u8] = b"* -text -filter -ident !eol !working-tree-encoding\n";
 
-/// Makes or refreshes a git directory.
+/// Makes or refreshes a git directory that other processes may be using.
 pub(super) fn lay_out(dir: &Path, layout: &Layout<'_>) -> io::Result<()> {
+    write_all(dir, layout, files::write)?;
+    if layout.shallow.is_none() {
+        files::remove(&dir.join("shallow"))?;
+    }
+    Ok(())
+}
+
+/// Makes a git directory where none is, for nobody else: a file that a crash left half-written is not used again.
+pub(super) fn lay_out_new(dir: &Path, layout: &Layout<'_>) -> io::Result<()> {
+    write_all(dir, layout, |file, bytes| files::write_new(file, bytes, 0o600))
+}
+
+fn write_all(
+    dir: &Path,
+    layout: &Layout<'_>,
+    write: impl Fn(&Path, &[u8]) -> io::Result<()>,
+) -> io::Result<()> {
     for sub in ["objects/info", "objects/pack", "refs/heads", "info"] {
         files::make_private_dir(&dir.join(sub))?;
     }
-    files::write(&dir.join("config"), config(layout).as_bytes())?;
-    files::write(&dir.join("info/attributes"), ATTRIBUTES)?;
-    files::write(&dir.join("info/exclude"), layout.exclude)?;
+    write(&dir.join("config"), config(layout).as_bytes())?;
+    write(&dir.join("info/attributes"), ATTRIBUTES)?;
+    write(&dir.join("info/exclude"), layout.exclude)?;
     if !layout.borrows.is_empty() {
         let lines: String = layout.borrows.iter().map(|store| borrowed(store) + "\n").collect();
-        files::write(&dir.join("objects/info/alternates"), lines.as_bytes())?;
+        write(&dir.join("objects/info/alternates"), lines.as_bytes())?;
     }
-    match layout.shallow {
-        Some(commits) => files::write(&dir.join("shallow"), commits)?,
-        None => files::remove(&dir.join("shallow"))?,
+    if let Some(commits) = layout.shallow {
+        write(&dir.join("shallow"), commits)?;
     }
-    files::write(&dir.join("HEAD"), format!("{}\n", layout.head).as_bytes())
+    write(&dir.join("HEAD"), format!("{}\n", layout.head).as_bytes())
 }
 
 fn config(layout: &Layout<'_>) -> String {

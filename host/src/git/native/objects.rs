@@ -26,6 +26,8 @@ const MOST_COMMITS: usize = 64;
 const DEEPEST: usize = 256;
 /// A single object that is held in memory here.
 const LARGEST: u64 = 64 * 1024 * 1024;
+/// Commits and trees that are kept in memory.
+const MOST_KNOWN: usize = 512 * 1024;
 /// Objects that others are stored as differences to, kept in memory.
 const BASES: usize = 2 * 1024 * 1024;
 const ABSENT: &str = "000000";
@@ -109,6 +111,15 @@ pub(in crate::git) struct Objects {
     dir: PathBuf,
     hash: gix_hash::Kind,
     store: Arc<Mutex<gix_odb::HandleArc>>,
+    /// Small commits and trees that were read before. They are named by their content, so they are never out of date. Each
+    /// store has its own: an agent without a sandbox could have reached into the store of its copy.
+    known: Arc<Mutex<KnownObjects>>,
+}
+
+#[derive(Default)]
+struct KnownObjects {
+    objects: BTreeMap<gix_hash::ObjectId, (ObjectKind, Arc<[u8]>)>,
+    bytes: usize,
 }
 
 impl fmt::Debug for Objects {
@@ -147,13 +158,13 @@ impl Objects {
         let handle = Arc::new(store.map_err(ask)?).to_cache_arc();
         let handle =
             handle.with_pack_cache(|| Box::new(gix_pack::cache::lru::MemoryCappedHashmap::new(BASES)));
-        Ok(Objects { dir: dir.to_owned(), hash, store: Arc::new(Mutex::new(handle)) })
+        Ok(Objects { dir: dir.to_owned(), hash, store: Arc::new(Mutex::new(handle)), known: Arc::default() })
     }
 
     /// The same store with caches of its own, for another thread.
     pub(super) fn again(&self) -> Objects {
         let store = Arc::new(Mutex::new(self.store().clone()));
-        Objects { dir: self.dir.clone(), hash: self.hash, store }
+        Objects { dir: self.dir.clone(), hash: self.hash, store, known: Arc::clone(&self.known) }
     }
 
     fn store(&self) -> MutexGuard<'_, gix_odb::HandleArc> {
@@ -186,6 +197,24 @@ impl Objects {
         self.content(&self.name(oid)?, kind)
     }
 
+    /// The same for commits and trees, which are asked for again and again.
+    fn structure(&self, name: &gix_hash::oid, kind: ObjectKind) -> Native<Arc<[u8]>> {
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, bytes)) = known().objects.get(name) {
+            return if *known == kind { Ok(Arc::clone(bytes)) } else { Err(AskGit) };
+        }
+        let bytes: Arc<[u8]> = self.content(name, kind)?.into();
+        let mut known = known();
+        if known.bytes + bytes.len() > MOST_KNOWN {
+            *known = KnownObjects::default();
+        }
+        if bytes.len() <= MOST_KNOWN / 8 {
+            known.bytes += bytes.len();
+            known.objects.insert(name.to_owned(), (kind, Arc::clone(&bytes)));
+        }
+        Ok(bytes)
+    }
+
     fn content(&self, name: &gix_hash::oid, kind: ObjectKind) -> Native<Vec<u8>> {
         let store = self.store();
         let header = store.try_header(name).map_err(ask)?.ok_or(AskGit)?;
@@ -200,7 +229,7 @@ impl Objects {
     }
 
     fn commit(&self, name: &gix_hash::oid) -> Native<Commit> {
-        let bytes = self.content(name, ObjectKind::Commit)?;
+        let bytes = self.structure(name, ObjectKind::Commit)?;
         let commit = CommitRef::from_bytes(&bytes, self.hash).map_err(ask)?;
         Ok(Commit { tree: commit.tree(), parents: commit.parents().collect() })
     }
@@ -219,6 +248,9 @@ impl Objects {
     /// A commit's own tree, or the tree itself.
     fn root(&self, treeish: &ObjectId) -> Native<gix_hash::ObjectId> {
         let name = self.name(treeish)?;
+        if let Ok(commit) = self.commit(&name) {
+            return Ok(commit.tree);
+        }
         match self.header(treeish)? {
             Some((ObjectKind::Commit, _)) => Ok(self.commit(&name)?.tree),
             Some((ObjectKind::Tree, _)) => Ok(name),
@@ -274,7 +306,7 @@ impl Objects {
 
     /// The entries of a tree in git's order. One that is not in order, or has a name that no tree may have, is damaged.
     fn entries(&self, tree: &gix_hash::oid) -> Native<Vec<Entry>> {
-        let bytes = self.content(tree, ObjectKind::Tree)?;
+        let bytes = self.structure(tree, ObjectKind::Tree)?;
         let mut entries: Vec<Entry> = Vec::with_capacity(bytes.len() / 40);
         for entry in TreeRefIter::from_bytes(&bytes, self.hash) {
             let entry = entry.map_err(ask)?;

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use super::{Error, WorkspaceKind};
 use crate::git::native::{self, CopyIndex, DifferenceKind, Native, NewFiles, Objects};
@@ -25,6 +26,8 @@ pub struct Slot {
     pub(super) base: Option<ObjectId>,
     /// What the last collection found and publishing must cover.
     pub(super) unpublished: Option<Vec<ObjectId>>,
+    /// Our own objects, once they were looked at.
+    objects: Mutex<Option<Objects>>,
     _lock: File,
 }
 
@@ -44,7 +47,15 @@ pub(super) enum CopyAge {
 
 impl Slot {
     pub(super) fn new(kind: WorkspaceKind, dir: PathBuf, repo: &Repo, lock: File) -> Slot {
-        Slot { kind, dir, repo: repo.clone(), base: None, unpublished: None, _lock: lock }
+        Slot {
+            kind,
+            dir,
+            repo: repo.clone(),
+            base: None,
+            unpublished: None,
+            objects: Mutex::new(None),
+            _lock: lock,
+        }
     }
 
     pub(super) fn pending(dir: PathBuf, repo: &Repo, lock: File) -> Option<Slot> {
@@ -136,7 +147,20 @@ impl Slot {
 
     /// The objects of our own git directory and of the stores it borrows from.
     pub(super) fn objects(&self) -> Native<Objects> {
-        Objects::open(&self.host_dir().join("objects"), &self.repo.format)
+        let mut known = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*known {
+            Some(objects) => Ok(objects.clone()),
+            None => {
+                let dir = self.host_dir().join("objects");
+                let objects = Objects::open(&dir, &self.repo.format)?;
+                Ok(known.insert(objects).clone())
+            }
+        }
+    }
+
+    /// The folder of our own objects is about to change.
+    fn forget_objects(&self) {
+        *self.objects.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// Our own index, and what its objects are named by.
@@ -150,6 +174,7 @@ impl Slot {
     }
 
     fn lay_out_host(&self) -> io::Result<()> {
+        self.forget_objects();
         files::remove(&self.host_dir())?;
         files::remove(&self.tree())?;
         fs::create_dir(self.tree())?;
@@ -164,7 +189,7 @@ impl Slot {
             exclude: &self.repo.exclude,
             shallow: shallow.as_deref(),
         };
-        side::lay_out(&self.host_dir(), &layout)
+        side::lay_out_new(&self.host_dir(), &layout)
     }
 
     /// From a known state: put right what differs, then move to `commit`.
@@ -203,6 +228,7 @@ impl Slot {
 
     /// Removes what earlier work left in our own git directory: everything in it is published or unwanted.
     fn clear_host(&self) -> io::Result<()> {
+        self.forget_objects();
         files::remove(&self.host_dir().join("index.lock"))?;
         let objects = self.host_dir().join("objects");
         // The last use may have been for a review, which borrows from a store of its own.
@@ -368,8 +394,8 @@ impl Slot {
             exclude: &self.repo.exclude,
             shallow: shallow.as_deref(),
         };
-        side::lay_out(&git, &layout)?;
-        files::write(&git.join("refs/heads/archeflow"), format!("{commit}\n").as_bytes())?;
+        side::lay_out_new(&git, &layout)?;
+        files::write_new(&git.join("refs/heads/archeflow"), format!("{commit}\n").as_bytes(), 0o600)?;
         fs::copy(self.host_dir().join("index"), git.join("index")).map(drop)
     }
 
