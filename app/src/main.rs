@@ -17,6 +17,11 @@ use std::process::ExitCode;
 use archeflow_host::platform::process::restrict_umask;
 use archeflow_host::proc::signals::survive_size_limits;
 
+/// A fold is half memory management: with the system's allocator it takes twice the time (docs/decisions/076).
+#[cfg(target_os = "linux")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     // Once per process that is started, so it does not wait for the rest.

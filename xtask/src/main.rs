@@ -61,6 +61,11 @@ usage: cargo xtask <command>
                                  xtask/instructions.txt, or write that file again
 ";
 
+/// As in the program, which is measured here.
+#[cfg(target_os = "linux")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     // When started under the name of a client it acts as that client, for a measurement.
     if let Some(code) = bench::relay() {
