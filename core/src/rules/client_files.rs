@@ -76,7 +76,7 @@ static FOLDED: LazyLock<BTreeMap<String, Vec<(String, usize)>>> = LazyLock::new(
     folded_names
 });
 
-/// Whether a path goes on with these parts.
+/// Whether the rest of a path begins with these parts.
 fn follows(path: Option<&str>, more: &str) -> bool {
     let rest =
         |path: &str| path.strip_prefix(more).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));

@@ -127,7 +127,7 @@ pub fn changed(repo: &Repo, base: &ObjectId, commit: &ObjectId) -> Result<Vec<Ch
     Ok(changed)
 }
 
-/// Counts and diff of a small change from one process, since whoever asks for the one soon asks for the other. `None`
+/// Counts and diff of a small change from one process, since a step that needs one needs both. `None`
 /// if the change is large, or has renames, which the counts are without.
 fn counted_with_text(
     repo: &Repo,

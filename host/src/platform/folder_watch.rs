@@ -1,5 +1,5 @@
 //! Being woken when a file of a folder changes. A convenience: not every system or file system reports it, and a report
-//! may be lost, so whoever waits here also looks now and then.
+//! may be lost, so a caller polls as well, less often.
 
 use std::ffi::OsStr;
 use std::path::Path;

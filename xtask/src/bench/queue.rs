@@ -50,7 +50,7 @@ pub(super) fn measure(bench: &Bench) -> Rows {
     ])
 }
 
-/// The shortest of several lists of a queue of so many items.
+/// The shortest of several times that `sprint list` takes for a queue of this length.
 pub(super) fn list(bench: &Bench, items: usize) -> Result<Duration, Fault> {
     let folder = bench.folder.path().join(format!("listed-{items}"));
     create_dir_all(folder.join("docs/orchestra"))?;

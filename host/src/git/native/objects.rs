@@ -510,7 +510,7 @@ impl Objects {
     fn write_loose(&self, oid: &ObjectId, kind: ObjectKind, content: &[u8], durable: bool) -> io::Result<()> {
         let file = self.loose(oid);
         let folder = file.parent().unwrap_or(&self.dir);
-        // As git makes them: whoever may read the repository reads them.
+        // With the rights that git would give it: all users who can read the repository can read its objects.
         match fs::create_dir(folder) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             Ok(()) | Err(_) => {}

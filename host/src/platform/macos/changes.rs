@@ -1,4 +1,4 @@
-//! Changes of a folder are not asked for here: whoever waits for one looks more often.
+//! Changes of a folder are not reported here, so a caller polls more often.
 
 use std::ffi::OsStr;
 use std::path::Path;
