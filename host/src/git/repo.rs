@@ -306,7 +306,11 @@ impl Repo {
 
     /// The same for questions about history, which in a shallow clone only git answers.
     pub(super) fn history(&self) -> Native<&Objects> {
-        if files::exists(&self.common_dir.join("shallow")) { Err(AskGit) } else { self.native() }
+        if self.is_shallow() { Err(AskGit) } else { self.native() }
+    }
+
+    pub(super) fn is_shallow(&self) -> bool {
+        files::exists(&self.common_dir.join("shallow"))
     }
 
     /// The commits that these full ref names point at; those that are not there are left out.

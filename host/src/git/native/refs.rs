@@ -93,7 +93,7 @@ impl<'a> Refs<'a> {
         Ok(())
     }
 
-    /// Makes a ref below `refs/archeflow/keep/`, where git keeps no log, if there is none of that name. It is on disk
+    /// Makes a ref below `refs/archeflow/keep/`, where git by default keeps no log, if there is none of that name. It is on disk
     /// afterwards.
     ///
     /// Nobody else makes refs there, so git's lock is not taken: one that this process left behind when it was killed

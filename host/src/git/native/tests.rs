@@ -13,20 +13,22 @@ use super::{
     CopyIndex, DifferenceKind, NewFiles, ObjectKind, Objects, Refs, is_ref_name, move_index, move_to, status,
     take_in,
 };
-use crate::git::change::{ChangedPath, PathStatus};
-use crate::git::{Identity, ObjectId, files};
+use crate::git::change::{self, ChangedPath, PathStatus};
+use crate::git::{GitEnv, Identity, ObjectId, Repo, files};
 
 struct Sample {
     folder: tempfile::TempDir,
     format: &'static str,
     git_dir: PathBuf,
+    /// The repository that objects are borrowed from.
+    _lender: Option<tempfile::TempDir>,
 }
 
 impl Sample {
     fn new(format: &'static str) -> Sample {
         let folder = tempfile::tempdir().unwrap();
         let git_dir = folder.path().join("repo/.git");
-        let sample = Sample { folder, format, git_dir };
+        let sample = Sample { folder, format, git_dir, _lender: None };
         fs::create_dir(sample.tree()).unwrap();
         sample.git(&["init", "-q", "-b", "main", "--object-format", format]);
         fs::write(sample.git_dir.join("info/attributes"), "* -text -filter -ident !eol\n").unwrap();
@@ -42,24 +44,25 @@ impl Sample {
     }
 
     fn git_with(&self, tree: &Path, args: &[&str], input: &[u8]) -> Vec<u8> {
-        let mut child = Command::new("git")
-            .args(["-c", "core.quotePath=false", "-c", "gc.auto=0"])
-            .args(args)
-            .current_dir(tree)
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap())
-            .env("HOME", self.folder.path())
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_AUTHOR_NAME", "A")
-            .env("GIT_AUTHOR_EMAIL", "a@example.invalid")
-            .env("GIT_COMMITTER_NAME", "C")
-            .env("GIT_COMMITTER_EMAIL", "c@example.invalid")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        self.git_on(tree, None, args, input)
+    }
+
+    /// On a tree of the user's, or on one beside this git directory, with an index of its own.
+    fn git_on(&self, tree: &Path, index: Option<&Path>, args: &[&str], input: &[u8]) -> Vec<u8> {
+        let mut command = Command::new("git");
+        command.args(["-c", "core.quotePath=false", "-c", "gc.auto=0"]).args(args).current_dir(tree);
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", self.folder.path());
+        command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+        for (role, name, email) in
+            [("AUTHOR", "A", "a@example.invalid"), ("COMMITTER", "C", "c@example.invalid")]
+        {
+            command.env(format!("GIT_{role}_NAME"), name).env(format!("GIT_{role}_EMAIL"), email);
+        }
+        if let Some(index) = index {
+            command.env("GIT_DIR", &self.git_dir).env("GIT_WORK_TREE", tree).env("GIT_INDEX_FILE", index);
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
         std::io::Write::write_all(&mut child.stdin.take().unwrap(), input).unwrap();
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -162,9 +165,7 @@ fn samples() -> Vec<(Sample, Vec<ObjectId>, &'static str)> {
         fs::write(borrower.git_dir.join("objects/info/alternates"), format!("{}\n", store.display()))
             .unwrap();
         borrower.git(&["update-ref", "refs/heads/main", commits[2].as_str()]);
-        // The lender stays as long as the process.
-        let _ = lender.folder.keep();
-        all.push((borrower, commits, "borrowed"));
+        all.push((Sample { _lender: Some(lender.folder), ..borrower }, commits, "borrowed"));
     }
     all
 }
@@ -379,31 +380,7 @@ impl Copied {
     }
 
     fn git(&self, sample: &Sample, args: &[&str], input: &[u8]) -> Vec<u8> {
-        let (git_dir, tree) = (
-            format!("--git-dir={}", sample.git_dir.display()),
-            format!("--work-tree={}", self.tree.display()),
-        );
-        let index = format!("GIT_INDEX_FILE={}", self.index.display());
-        let mut words = vec!["-c", "core.fsmonitor=false", &git_dir, &tree];
-        words.extend(args);
-        let output = {
-            let mut child = Command::new("env")
-                .arg(&index)
-                .arg("git")
-                .args(&words)
-                .current_dir(&self.tree)
-                .env("HOME", sample.folder.path())
-                .env("GIT_CONFIG_GLOBAL", "/dev/null")
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped())
-                .spawn()
-                .unwrap();
-            std::io::Write::write_all(&mut child.stdin.take().unwrap(), input).unwrap();
-            child.wait_with_output().unwrap()
-        };
-        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-        output.stdout
+        sample.git_on(&self.tree, Some(&self.index), args, input)
     }
 
     fn status_by_git(&self, sample: &Sample, ignored: bool) -> Vec<(DifferenceKind, Vec<u8>)> {
@@ -645,4 +622,69 @@ fn i15_files_left_out_are_neither_missing_nor_new() {
     assert_eq!(copy.git(&sample, &["ls-files", "-t"], b""), b"S CLAUDE.md\nH a\n");
     CopyIndex::read(&copy.index, "sha1").unwrap().mark(&[], &[b"CLAUDE.md"]).unwrap();
     assert_eq!(look(&copy), [(DifferenceKind::Missing, b"CLAUDE.md".to_vec())]);
+}
+
+#[test]
+fn i15_a_keep_ref_is_made_once_and_git_reads_it() {
+    let sample = Sample::new("sha1");
+    let (one, other) = (sample.commit("one"), sample.commit("other"));
+    let refs = Refs::of(&sample.git_dir).unwrap();
+    let name = "refs/archeflow/keep/run/1/do";
+    refs.create(name, &one).unwrap();
+    assert_eq!(sample.oid(name), one);
+    assert!(refs.create(name, &other).is_err(), "the name is taken");
+    sample.git(&["pack-refs", "--all"]);
+    assert!(refs.create(name, &other).is_err(), "the name is taken in packed-refs");
+    assert_eq!(sample.oid(name), one);
+    for in_the_way in ["refs/archeflow/keep/run/1/do/more", "refs/archeflow/keep/run/1"] {
+        assert!(refs.create(in_the_way, &one).is_err(), "{in_the_way}");
+    }
+    for foreign in ["refs/heads/main2", "refs/archeflow/other", "refs/archeflow/keep/a..b"] {
+        assert!(refs.create(foreign, &one).is_err(), "{foreign}");
+    }
+    let locked = "refs/archeflow/keep/run/2/do";
+    fs::create_dir_all(sample.git_dir.join("refs/archeflow/keep/run/2")).unwrap();
+    fs::write(sample.git_dir.join(format!("{locked}.lock")), "").unwrap();
+    assert!(refs.create(locked, &one).is_err(), "git has it locked");
+    let left: Vec<_> = fs::read_dir(sample.git_dir.join("refs/archeflow/keep/run/2")).unwrap().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert_eq!(
+        sample.git(&["for-each-ref", "--format=%(refname)", "refs/archeflow/"]),
+        format!("{name}\n").as_bytes()
+    );
+}
+
+#[test]
+fn i15_counts_and_diffs_are_those_of_git() {
+    let sample = Sample::new("sha1");
+    let mut commits = sample.odd();
+    sample.write(b"plain.txt", "other\nand more\n");
+    sample.write(b"added", "no newline");
+    fs::remove_file(sample.tree().join("binary")).unwrap();
+    commits.push(sample.commit("small"));
+    sample.git(&["mv", "with space", "renamed"]);
+    commits.push(sample.commit("renamed"));
+    let state = sample.folder.path().join("state");
+    for (old, new) in commits.iter().flat_map(|old| commits.iter().map(move |new| (old, new))) {
+        // Opened anew: nothing is known yet.
+        let repo = Repo::open(&sample.tree(), &state, &GitEnv::default()).unwrap();
+        let theirs = change::counted_by_git(&repo, old, new).unwrap();
+        assert_eq!(change::changed(&repo, old, new).unwrap(), theirs, "{old} {new}");
+        let parted = change::parted(&repo, old, new).unwrap();
+        let patch = ["diff-tree", "-r", "-p", "-M", "--full-index", parted.as_str(), new.as_str()];
+        let theirs = sample.git(&patch);
+        let ours = change::diff_text(&repo, old, new, usize::MAX).unwrap();
+        assert_eq!((ours.bytes.as_slice(), ours.truncated_at), (theirs.as_slice(), None), "{old} {new}");
+        let mut streamed = Vec::new();
+        change::diff_stream(&repo, &parted, new, &mut |bytes| {
+            streamed.extend_from_slice(bytes);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(streamed, theirs, "{old} {new}");
+        if theirs.len() > 10 {
+            let cut = change::diff_text(&repo, old, new, 10).unwrap();
+            assert_eq!((cut.bytes.as_slice(), cut.truncated_at), (&theirs[..10], Some(theirs.len() as u64)));
+        }
+    }
 }

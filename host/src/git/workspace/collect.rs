@@ -312,9 +312,8 @@ impl Slot {
     }
 
     fn contains(&self, commit: &ObjectId, ancestor: &ObjectId) -> Result<bool, Error> {
-        let shallow = files::exists(&self.repo.common_dir.join("shallow"));
-        if let Ok(answer) = self.objects().and_then(|objects| objects.is_ancestor(ancestor, commit))
-            && !shallow
+        if !self.repo.is_shallow()
+            && let Ok(answer) = self.objects().and_then(|objects| objects.is_ancestor(ancestor, commit))
         {
             return Ok(answer);
         }
