@@ -2,11 +2,15 @@
 //! an agent starts.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use crate::harness::Test;
 use crate::user::{PROGRAM, printed};
 
 const POINTER: &str = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
+
+/// Of a run whose Maker commits and whose change lands: 21, and three questions of the harness.
+const MOST_GIT_PROCESSES: usize = 26;
 
 /// One change lands, and the checkout is clean afterwards.
 fn lands(test: &Test) {
@@ -128,4 +132,24 @@ fn u_05_line_endings_of_the_checkout_stay_as_the_user_has_them() {
         let stored = test.git(["cat-file", "blob", "HEAD:src/app.txt"]);
         assert!(!stored.contains('\r'), "{stored:?}");
     }
+}
+
+/// A case that is no longer answered by the program itself falls back to git, which every other test takes for right.
+#[test]
+fn i15_a_plain_run_starts_few_git_processes() {
+    let test = Test::new().play("");
+    let bin = test.base().join("bin");
+    fs::create_dir_all(&bin).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let git =
+        std::env::split_paths(&path).map(|folder| folder.join("git")).find(|git| git.is_file()).unwrap();
+    let calls = test.base().join("calls");
+    let script =
+        format!("#!/bin/sh\necho \"$*\" >> '{}'\nexec '{}' \"$@\"\n", calls.display(), git.display());
+    fs::write(bin.join("git"), script).unwrap();
+    fs::set_permissions(bin.join("git"), PermissionsExt::from_mode(0o755)).unwrap();
+    let test = test.env("PATH", format!("{}:{path}", bin.display()));
+    test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+    let calls = fs::read_to_string(calls).unwrap();
+    assert!(calls.lines().count() <= MOST_GIT_PROCESSES, "{calls}");
 }
