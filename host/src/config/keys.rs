@@ -1,5 +1,8 @@
 //! Which setting a path means: [`find`] for a path in a file, [`advice`] for one that is unknown.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use archeflow_core::model::{ARCHETYPES, HookPoint, Sign, Tier, Workflow, loop_team};
 use archeflow_core::settings::{SettingRow, rows};
 
@@ -22,11 +25,11 @@ pub enum KeyMatch {
 /// The row for a path; `archetypes` are the names known beside the built-in ones.
 pub fn find(path: &[&str], archetypes: &[String]) -> KeyMatch {
     let mut section = false;
-    for key in rows() {
-        let mut wanted = key.path.split('.');
+    for key in rows_below(path) {
+        let mut wanted = key.parts.iter();
         let fits = path.iter().all(|part| wanted.next().is_some_and(|wanted| fits(wanted, part, archetypes)));
         match (fits, wanted.next()) {
-            (true, None) => return KeyMatch::Setting(key),
+            (true, None) => return KeyMatch::Setting(key.row),
             (true, Some(_)) => section = true,
             (false, _) => {}
         }
@@ -39,6 +42,25 @@ pub fn find(path: &[&str], archetypes: &[String]) -> KeyMatch {
         }
         false => KeyMatch::Unknown,
     }
+}
+
+/// A row with the parts of its path.
+struct SplitRow {
+    row: &'static SettingRow,
+    parts: Vec<&'static str>,
+}
+
+/// The rows whose path begins with the first part of this one, in the order of the table. No row begins with a name.
+fn rows_below(path: &[&str]) -> impl Iterator<Item = &'static SplitRow> {
+    static ROWS: LazyLock<HashMap<&'static str, Vec<SplitRow>>> = LazyLock::new(|| {
+        let mut all: HashMap<&'static str, Vec<SplitRow>> = HashMap::new();
+        for row in rows() {
+            let parts: Vec<&'static str> = row.path.split('.').collect();
+            all.entry(parts[0]).or_default().push(SplitRow { row, parts });
+        }
+        all
+    });
+    path.first().and_then(|first| ROWS.get(*first)).into_iter().flatten()
 }
 
 /// The row for a path that has already been accepted.

@@ -183,8 +183,9 @@ impl Settings {
 
     /// Values go into their fields in the order of the table, because a later row may refine an earlier one.
     fn fill(&self, all: &mut AllSettings) {
+        let named = self.named();
         for row in rows() {
-            for (key, set) in self.set_for(row) {
+            for (key, set) in self.set_for(row, &named) {
                 let taken = row.fill(all, key, &set.value);
                 debug_assert!(taken, "the field of `{key}` takes every value of its kind");
             }
@@ -192,12 +193,21 @@ impl Settings {
     }
 
     /// What is set for a row: one value, or one for each name.
-    fn set_for<'a>(&'a self, row: &SettingRow) -> Vec<(&'a str, &'a SetValue)> {
+    fn set_for<'a>(&'a self, row: &SettingRow, named: &NamedValues<'a>) -> Vec<(&'a str, &'a SetValue)> {
         if !row.path.contains('<') {
             return self.values.get(row.path).map(|set| (row.path, set)).into_iter().collect();
         }
-        let is_its = |key: &str| keys::known(key).is_some_and(|known| known.path == row.path);
-        self.values.iter().filter(|(key, _)| is_its(key)).map(|(key, set)| (key.as_str(), set)).collect()
+        named.get(row.path).cloned().unwrap_or_default()
+    }
+
+    fn named(&self) -> NamedValues<'_> {
+        let mut named = NamedValues::new();
+        for (key, set) in &self.values {
+            if let Some(row) = keys::known(key).filter(|row| row.path.contains('<')) {
+                named.entry(row.path).or_default().push((key, set));
+            }
+        }
+        named
     }
 
     /// `None`: chosen from the task.
@@ -363,6 +373,9 @@ impl Settings {
         settings
     }
 }
+
+/// Values of rows that have one for each name, by the path of the row.
+type NamedValues<'a> = BTreeMap<&'static str, Vec<(&'a str, &'a SetValue)>>;
 
 /// The commands that a file of this folder sets run there.
 fn in_folder(folder: &str, values: Vec<FileValue>) -> Vec<FileValue> {
