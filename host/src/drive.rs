@@ -15,7 +15,7 @@ use crate::control::{self, ControlRefusal, Effect, Steering};
 use crate::executors::{self, DeskError, ExecutorFault, Message};
 use crate::store::{files, journal::Journal};
 use crate::world::World;
-use crate::{clock, failpoint, handoff, log, proc, projections, rollback, strategies};
+use crate::{clock, failpoint, handoff, hands, log, proc, projections, rollback, strategies};
 
 /// Watches a run while it is driven. It can't influence the run, except by answering questions.
 pub trait RunObserver {
@@ -134,8 +134,8 @@ impl Driver {
     /// Records reports from outside the loop: the request, a session, a person's answer.
     pub fn tell(&mut self, observer: &mut dyn RunObserver, reports: Vec<Report>) -> Result<(), Error> {
         let now = clock::now();
-        let entries = reports.into_iter().map(|report| self.run.hear(now, report)).collect();
-        self.record(observer, entries).map(drop)
+        let entries: Vec<Entry> = reports.into_iter().map(|report| self.run.hear(now, report)).collect();
+        self.record(observer, &entries)
     }
 
     /// Drives the run until it ends or waits for a person who is not there, and leaves no process behind (I5). A job
@@ -143,6 +143,7 @@ impl Driver {
     /// descendants would not.
     pub fn drive(&mut self, observer: &mut dyn RunObserver) -> Result<DriveEnd, Error> {
         let ended = self.go(observer);
+        hands::all_removed(EXIT_AT_MOST);
         if !proc::all_over(Duration::ZERO) {
             self.world.stop();
             if !proc::all_over(EXIT_AT_MOST) {
@@ -166,10 +167,15 @@ impl Driver {
         loop {
             let now = clock::now();
             heard.extend(self.run.settle(now));
-            let orders = self.record(observer, std::mem::take(&mut heard))?;
-            for (seq, order) in orders {
-                executors::perform(&self.world, &self.run, seq, &order, false, &self.post)?;
-            }
+            let entries = std::mem::take(&mut heard);
+            self.record_only(&entries)?;
+            let mut orders = entries.iter().filter_map(order_of);
+            let begun = orders.try_for_each(|(seq, order)| {
+                executors::perform(&self.world, &self.run, seq, order, false, &self.post)
+            });
+            // What only watches is written while the agents start.
+            self.show(observer, &entries);
+            begun?;
             for seq in &self.run.ledger.used_up {
                 self.world.end_attempt(*seq);
             }
@@ -244,7 +250,7 @@ impl Driver {
         match control::effect(&self.run, &self.world.run_id, &steering.request) {
             Ok(Effect::Write(report)) => {
                 let entry = self.run.hear(clock::now(), report);
-                self.record(observer, vec![entry])?;
+                self.record(observer, &[entry])?;
                 steering.reply(Ok(serde_json::json!({})));
                 Ok(None)
             }
@@ -265,38 +271,44 @@ impl Driver {
     }
 
     /// On disk first, then everything that follows from it.
-    fn record(
-        &mut self,
-        observer: &mut dyn RunObserver,
-        entries: Vec<Entry>,
-    ) -> Result<Vec<(Seq, Order)>, Error> {
+    fn record(&mut self, observer: &mut dyn RunObserver, entries: &[Entry]) -> Result<(), Error> {
+        self.record_only(entries)?;
+        self.show(observer, entries);
+        Ok(())
+    }
+
+    /// Everything that has to be there before orders are performed.
+    fn record_only(&mut self, entries: &[Entry]) -> Result<(), Error> {
         if entries.is_empty() {
-            return Ok(Vec::new());
+            return Ok(());
         }
         let journal = self.journal.as_mut().ok_or(Error::LetGo)?;
         // Known as this machine's own before it could be resumed; a crash in between leaves a run that never began.
-        if let Some(digest) = log::first_digest(journal, &entries)? {
+        if let Some(digest) = log::first_digest(journal, entries)? {
             self.world.own_run().remember(1, &digest)?;
         }
-        log::append(journal, &entries)?;
+        log::append(journal, entries)?;
         failpoint::pass("recorded");
-        projections::write(&self.world, &self.run, &entries)?;
+        projections::write(&self.world, &self.run, entries)?;
         failpoint::pass("projected");
-        for entry in &entries {
+        Ok(())
+    }
+
+    /// What follows from entries for people and for the lists.
+    fn show(&self, observer: &mut dyn RunObserver, entries: &[Entry]) {
+        if entries.is_empty() {
+            return;
+        }
+        for entry in entries {
             observer.wrote(&self.run, entry);
         }
-        for warning in handoff::write(&self.world, &self.run, &entries) {
+        for warning in handoff::write(&self.world, &self.run, entries) {
             observer.warn(&warning);
         }
-        for warning in projections::observe(&self.world, &self.run, &entries) {
+        for warning in projections::observe(&self.world, &self.run, entries) {
             observer.warn(&warning);
         }
         failpoint::pass("observed");
-        let orders = entries.into_iter().filter_map(|entry| match entry.event {
-            Event::Order(order) => Some((entry.seq, order)),
-            Event::Decision(_) | Event::Report(_) => None,
-        });
-        Ok(orders.collect())
     }
 
     fn wait(&mut self, observer: &mut dyn RunObserver) -> Result<Woken, Error> {
@@ -347,7 +359,7 @@ impl Driver {
             }
         }
         entries.push(self.run.hear(clock::now(), SessionEnd { signal }));
-        self.record(observer, entries)?;
+        self.record(observer, &entries)?;
         Ok(DriveEnd::Signal(signal))
     }
 
@@ -370,6 +382,13 @@ impl Driver {
     /// The order an agent's report answers, for observers.
     pub fn started(run: &Run, seq: Seq) -> Option<&AgentStart> {
         run.open_agents().find(|(open, _)| *open == seq).map(|(_, start)| start)
+    }
+}
+
+fn order_of(entry: &Entry) -> Option<(Seq, &Order)> {
+    match &entry.event {
+        Event::Order(order) => Some((entry.seq, order)),
+        Event::Decision(_) | Event::Report(_) => None,
     }
 }
 

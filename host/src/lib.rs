@@ -34,6 +34,7 @@ pub mod world;
 pub mod projections;
 
 pub mod handoff;
+mod hands;
 
 pub mod history;
 
@@ -68,6 +69,7 @@ pub mod clock;
 
 mod nonce;
 
+mod copies;
 pub mod costs;
 
 pub mod repositories;

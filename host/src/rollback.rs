@@ -134,7 +134,10 @@ pub(crate) fn keep_phases(world: &World, run: &Run) -> Result<(), runner::Error>
         ObjectId::parse(name.as_bytes()).ok()
     };
     let ends = run.phase_ends.iter().filter_map(|(key, end)| Some((reference(world, *key), commit_of(end)?)));
-    world.repo.keep(&ends.collect::<Vec<_>>())
+    let ends: Vec<(String, ObjectId)> = ends.collect();
+    world.repo.keep(&ends)?;
+    world.note_kept(ends.iter().map(|(name, _)| name.as_str()));
+    Ok(())
 }
 
 fn reference(world: &World, (cycle, phase): (u32, Phase)) -> String {

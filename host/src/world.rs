@@ -1,9 +1,10 @@
 //! What executors use: the repository, the working copies, the folders, the environment agents get.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use archeflow_core::event::SessionStart;
 use archeflow_core::model::{Persona, Policy, Seq};
@@ -11,10 +12,11 @@ use archeflow_core::settings::KeepSettings;
 
 use crate::backends::cli::ALL;
 use crate::backends::cli::Client;
+use crate::copies::Copies;
 use crate::executors::setup::{Dependencies, SetupCommand};
+use crate::git::Repo;
 use crate::git::user_state::{self, UserState};
-use crate::git::workspace::{self, Pool, Slot, WorkspaceKind};
-use crate::git::{ObjectId, Repo};
+use crate::git::workspace::Pool;
 use crate::platform::files as os;
 use crate::proc::Watch;
 use crate::sandbox::{PrivateFolders, Sandbox, SandboxChoice, SandboxFacts, SandboxLevel, SandboxPolicy};
@@ -23,6 +25,16 @@ use crate::store::places::Places;
 
 /// Names and values.
 type Variables = Vec<(OsString, OsString)>;
+
+/// The user's repository at a moment.
+#[derive(Debug)]
+struct SeenState {
+    at: Instant,
+    state: UserState,
+}
+
+/// How long after an attempt the user's repository is taken to be as it was then: from one agent to the next.
+const STILL_HOLDS: Duration = Duration::from_millis(50);
 
 pub struct World {
     pub repo: Repo,
@@ -53,10 +65,14 @@ pub struct World {
     pub agents_watch: Watch,
     /// Stops one agent, by the line of its start.
     attempts: Mutex<BTreeMap<Seq, Watch>>,
-    readers: Mutex<Vec<Reader>>,
+    pub(crate) copies: Copies,
     diffs: Mutex<BTreeMap<String, String>>,
     /// Of clients that were asked.
     versions: Mutex<BTreeMap<String, String>>,
+    /// The user's repository as it was after the last attempt.
+    last_seen: Mutex<Option<SeenState>>,
+    /// The refs that keep what this run made, since this process began. Nothing may remove them while it works.
+    kept: Mutex<BTreeSet<String>>,
 }
 
 /// Whether commands run in a sandbox, and in which.
@@ -78,13 +94,6 @@ impl WorldSandbox {
             Self::On { level, .. } => level.name(),
         }
     }
-}
-
-/// A reader's checkout that is still as it was handed out.
-struct Reader {
-    slot: Slot,
-    commit: ObjectId,
-    print: blake3::Hash,
 }
 
 /// The names passed on to children, besides those the user lists.
@@ -167,7 +176,8 @@ impl World {
         keep: KeepSettings,
     ) -> World {
         let pool = Pool::new(&state, &repo);
-        let (readers, diffs, versions) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let (diffs, versions) = (Mutex::default(), Mutex::default());
+        let copies = Copies::new(pool.clone(), run_id.clone());
         World {
             repo,
             pool,
@@ -186,9 +196,11 @@ impl World {
             keep,
             agents_watch: Watch::new(),
             attempts: Mutex::default(),
-            readers,
+            copies,
             diffs,
             versions,
+            last_seen: Mutex::default(),
+            kept: Mutex::default(),
         }
     }
 
@@ -244,12 +256,27 @@ impl World {
         format!("refs/archeflow/keep/{}/{name}", self.run_id)
     }
 
-    /// What is compared before and after somebody worked who is not us.
+    /// What is compared before and after somebody worked who is not us. What was found unchanged a moment ago, after the
+    /// last one, still holds: a process that is left of it and changes something in between is noticed the next time.
     pub fn user_state(&self) -> Result<UserState, crate::git::runner::Error> {
+        let seen = self.last_seen.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match seen.filter(|seen| seen.at.elapsed() < STILL_HOLDS) {
+            Some(seen) => Ok(seen.state),
+            None => self.user_state_now(),
+        }
+    }
+
+    fn user_state_now(&self) -> Result<UserState, crate::git::runner::Error> {
         match self.sandbox {
             WorldSandbox::Off => UserState::whole(&self.repo),
             WorldSandbox::On { .. } => Ok(UserState::configuration(&self.repo)),
         }
+    }
+
+    /// These refs were made by this run.
+    pub(crate) fn note_kept<'a>(&self, names: impl Iterator<Item = &'a str>) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend(names.filter(|name| name.starts_with("refs/archeflow/keep/")).map(str::to_owned));
     }
 
     /// What changed in the user's repository since `before`, while somebody worked who must leave it alone.
@@ -266,43 +293,27 @@ impl World {
     }
 
     fn changes_since(&self, before: &UserState) -> Vec<String> {
-        match self.user_state() {
-            Ok(now) => before.changes(&self.repo, &now),
+        match self.user_state_now() {
+            Ok(now) => {
+                let mut changes = before.changes(&self.repo, &now);
+                if matches!(self.sandbox, WorldSandbox::Off) {
+                    let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+                    let gone = now.missing(&kept).map(|name| format!("{name} is gone"));
+                    changes.extend(gone.filter(|gone| !changes.contains(gone)).collect::<Vec<_>>());
+                }
+                if changes.is_empty() {
+                    let seen = SeenState { at: Instant::now(), state: now };
+                    *self.last_seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(seen);
+                }
+                changes
+            }
             Err(error) => vec![format!("git can't read it any more ({error})")],
         }
     }
 
-    /// A checkout of `commit` to look at. One that came back untouched is handed out again without asking git.
-    /// Comes with its fingerprint, so that it is not walked twice.
-    pub fn take_reader(&self, commit: &ObjectId) -> Result<(Slot, blake3::Hash), workspace::Error> {
-        let idle = {
-            let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-            readers.iter().position(|reader| reader.commit == *commit).map(|at| readers.swap_remove(at))
-        };
-        if let Some(reader) = idle
-            && fingerprint(&reader.slot.tree()) == reader.print
-        {
-            return Ok((reader.slot, reader.print));
-        }
-        let slot = self.pool.take(WorkspaceKind::Reader, &self.run_id, commit)?;
-        let print = fingerprint(&slot.tree());
-        Ok((slot, print))
-    }
-
-    /// Takes a checkout back. `before` is its fingerprint from when it was handed out; says whether it changed.
-    pub fn return_reader(&self, slot: Slot, commit: &ObjectId, before: blake3::Hash) -> bool {
-        let print = fingerprint(&slot.tree());
-        let untouched = print == before;
-        if untouched {
-            let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-            readers.push(Reader { slot, commit: commit.clone(), print });
-        }
-        untouched
-    }
-
     /// Gives back what the run has reserved for its agents; nothing is started any more.
     pub(crate) fn release(&self) {
-        self.readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.copies.release();
         self.use_dependencies(None);
     }
 
@@ -357,34 +368,4 @@ impl World {
         diffs.insert(key, diff.clone());
         Ok(diff)
     }
-}
-
-/// A hash over name, kind, size and times of everything below a folder. The change time can't be set by hand, so
-/// an equal fingerprint means that nothing was written.
-pub fn fingerprint(folder: &Path) -> blake3::Hash {
-    let mut hasher = blake3::Hasher::new();
-    let mut folders = vec![folder.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        let Ok(entries) = std::fs::read_dir(&folder) else {
-            hasher.update(b"gone");
-            continue;
-        };
-        let mut entries: Vec<_> = entries.flatten().map(|entry| (entry.file_name(), entry)).collect();
-        entries.sort_by(|(a, _), (b, _)| a.cmp(b));
-        for (name, entry) in entries {
-            let Ok(meta) = entry.metadata() else { continue };
-            hasher.update(name.as_encoded_bytes());
-            for number in os::shape(&meta) {
-                hasher.update(&number.to_le_bytes());
-            }
-            if meta.is_dir() {
-                folders.push(entry.path());
-            } else {
-                for number in os::times(&meta) {
-                    hasher.update(&number.to_le_bytes());
-                }
-            }
-        }
-    }
-    hasher.finalize()
 }

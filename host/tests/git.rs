@@ -24,6 +24,8 @@ use tempfile::TempDir;
 
 #[path = "git/client_files.rs"]
 mod client_files;
+#[path = "git/copies_ahead.rs"]
+mod copies_ahead;
 #[path = "git/hostile_copies.rs"]
 mod hostile_copies;
 

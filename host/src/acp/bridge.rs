@@ -99,7 +99,7 @@ impl Bridge<'_> {
             let _ = asked.send(Event::Stop);
         })?;
         let mut agent = children::spawn(&mut starting)?;
-        watcher::cover(&agent);
+        watcher::cover(Pid::from_child(&agent));
         let (to, sayings) = channel();
         if let (Some(input), Some(output)) = (agent.stdin.take(), agent.stdout.take()) {
             let (post, id) = (post.clone(), agent.id());

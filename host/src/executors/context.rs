@@ -19,6 +19,7 @@ use archeflow_core::split;
 use super::looking::{self, WantedSigns};
 use crate::backends::AgentBackend;
 use crate::config::shown;
+use crate::copies::NextCopies;
 use crate::git::{ObjectId, change, runner, workspace};
 use crate::nonce::nonce;
 use crate::open::team::READING_AT_MOST;
@@ -54,6 +55,8 @@ pub(super) struct AgentInputs {
     pub(super) changed: Vec<String>,
     /// What its client is given to answer in a form.
     pub(super) schema: Option<&'static str>,
+    /// What is needed by those who come next.
+    pub(super) next: NextCopies,
     /// Where the strategy reads the answer itself.
     pub(super) conversation: Option<Box<dyn Conversation>>,
 }
@@ -88,6 +91,22 @@ const SHOWN_OF_TOO_LONG: usize = 200_000;
 const ARTIFACT_AT_MOST: u64 = 70_000_000;
 /// The heading of the diff in a brief.
 const DIFF: &str = "Diff";
+
+/// The copies that will be needed when this agent is done.
+fn next_copies(run: &Run, start: &AgentStart) -> NextCopies {
+    let seats = run.seats();
+    let count = |role: Role| seats.iter().filter(|seat| seat.role == role).count();
+    let plans_only = run.request.as_ref().is_some_and(|request| request.dry_run);
+    match start.role {
+        Role::Explorer | Role::Creator => {
+            NextCopies { maker: count(Role::Maker) > 0 && !plans_only, readers: 0 }
+        }
+        Role::Maker => NextCopies { maker: false, readers: count(Role::Gatekeeper).min(1) },
+        // One of the reviewers gets the copy of the gatekeeper.
+        Role::Gatekeeper => NextCopies { maker: false, readers: count(Role::Reviewer).saturating_sub(1) },
+        Role::Reviewer => NextCopies::default(),
+    }
+}
 
 pub(super) fn agent_inputs(
     world: &World,
@@ -208,6 +227,7 @@ pub(super) fn agent_inputs(
         categories,
         changed: run.work.iter().flat_map(|work| &work.files).map(|file| file.path.clone()).collect(),
         schema,
+        next: next_copies(run, start),
         conversation: None,
     })
 }
@@ -270,6 +290,7 @@ fn conversed(
         categories: Vec::new(),
         changed: Vec::new(),
         schema: None,
+        next: NextCopies::default(),
         conversation: Some(conversation),
     }
 }

@@ -1,4 +1,4 @@
-//! Performs orders. Every order is carried out on a thread of its own and answered by exactly one report.
+//! Performs orders. Every order is carried out on a thread of its own (see [`hands`]) and answered by exactly one report.
 //!
 //! Each performer looks before it acts: what an order wants may have happened already, before a crash. So resuming
 //! a run is nothing but performing its open orders again.
@@ -33,6 +33,7 @@ use archeflow_core::run::Run;
 use crate::agent_loop::orders;
 use crate::clock;
 use crate::control::Steering;
+use crate::hands;
 use crate::world::World;
 
 pub(crate) use agent::{ANSWER, STREAM};
@@ -176,8 +177,7 @@ fn recover_since(run: &Run, left_open: bool) -> Option<std::time::SystemTime> {
 /// Reports an executor that never began or panicked to the driver; the next session performs the order again.
 fn spawn(inbox: &Sender<Message>, order: Seq, work: impl FnOnce() + Send + 'static) {
     let hand = Hand { inbox: inbox.clone(), order };
-    let thread = std::thread::Builder::new().name("hand".to_owned()).stack_size(512 * 1024);
-    let begun = thread.spawn(move || {
+    let begun = hands::start(move || {
         let _hand = hand;
         work();
     });

@@ -1,11 +1,14 @@
 //! Facts about a change: which paths differ between two commits, by how much, and the diff to show.
 
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::begun::BegunCommand;
 use super::native::{AskGit, Native, ObjectKind, Objects};
 use super::repo::{Repo, answered};
 use super::{ObjectId, content, runner};
+use crate::hands;
 
 use archeflow_core::split::readable_header;
 pub use archeflow_core::text::{quote_path, unquote_path};
@@ -42,7 +45,11 @@ pub struct ChangedPath {
 
 /// Changes between two commits that were asked for before. They can't change: commits are named by their content.
 #[derive(Debug, Default)]
-pub(super) struct KnownChanges(Mutex<LatestChange>);
+pub(super) struct KnownChanges {
+    latest: Mutex<LatestChange>,
+    /// A process that will make the diff of the next change.
+    begun: Mutex<Option<Receiver<BegunCommand>>>,
+}
 
 type Pair = (ObjectId, ObjectId);
 
@@ -57,7 +64,11 @@ const MOST_KEPT: usize = 256 * 1024;
 
 impl KnownChanges {
     fn known(&self) -> MutexGuard<'_, LatestChange> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begun(&self) -> MutexGuard<'_, Option<Receiver<BegunCommand>>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn paths(&self, pair: &Pair) -> Option<Vec<ChangedPath>> {
@@ -116,7 +127,10 @@ pub fn changed(repo: &Repo, base: &ObjectId, commit: &ObjectId) -> Result<Vec<Ch
     if let Some(known) = repo.known_changes.paths(&pair) {
         return Ok(known);
     }
-    let changed = match repo.native().and_then(|objects| counted_here(objects, base, commit)) {
+    // The text is wanted too when a process is there that makes both.
+    let is_ready = repo.known_changes.begun().is_some() && repo.tree_of(base)? != repo.tree_of(commit)?;
+    let counted = || repo.native().and_then(|objects| counted_here(objects, base, commit));
+    let changed = match if is_ready { Err(AskGit) } else { counted() } {
         Ok(changed) => changed,
         Err(AskGit) => match counted_with_text(repo, base, commit)? {
             Some(changed) => changed,
@@ -125,6 +139,47 @@ pub fn changed(repo: &Repo, base: &ObjectId, commit: &ObjectId) -> Result<Vec<Ch
     };
     repo.known_changes.keep_paths(pair, &changed);
     Ok(changed)
+}
+
+/// Starts the process that will make the diff of a change that is about to be known. While it starts, the change is
+/// collected.
+pub fn get_ready(repo: &Repo) {
+    let (send, receive) = channel();
+    let command = repo.side().map(|git| git.args(["diff-tree", "--stdin"]).args(COUNTS_AND_TEXT));
+    if let Ok(command) = command
+        && hands::start(move || drop(command.begin().map(|begun| send.send(begun)))).is_ok()
+    {
+        *repo.known_changes.begun() = Some(receive);
+    }
+}
+
+/// Ends the process of [`get_ready`] if nothing was asked of it.
+pub fn be_done(repo: &Repo) {
+    *repo.known_changes.begun() = None;
+}
+
+const COUNTS_AND_TEXT: [&str; 11] = [
+    "-r",
+    "-z",
+    "--raw",
+    "--numstat",
+    "--no-abbrev",
+    "-p",
+    "-M",
+    "--full-index",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+];
+
+/// The output of a process that was made ready, if there is one.
+fn from_ready(repo: &Repo, base: &ObjectId, commit: &ObjectId) -> Option<Vec<u8>> {
+    let begun = repo.known_changes.begun().take()?.recv().ok()?;
+    let (old, new) = (repo.tree_of(base).ok()?, repo.tree_of(commit).ok()?);
+    let pair = format!("{old} {new}\n").into_bytes();
+    let mut output = begun.finish(pair.clone()).ok()?.stdout;
+    // It repeats what it was asked.
+    output.starts_with(&pair).then(|| output.split_off(pair.len()))
 }
 
 /// Counts and diff of a small change from one process, since a step that needs one needs both. `None`
@@ -146,12 +201,13 @@ fn counted_with_text(
     if repo.native().and_then(is_small) != Ok(true) {
         return Ok(None);
     }
-    let output = repo
-        .side()?
-        .args(["diff-tree", "-r", "-z", "--raw", "--numstat", "--no-abbrev", "-p", "-M", "--full-index"])
-        .args(["--no-ext-diff", "--no-textconv", "--no-color", base.as_str(), commit.as_str()])
-        .done()?
-        .stdout;
+    let output = match from_ready(repo, base, commit) {
+        Some(output) => output,
+        None => {
+            let git = repo.side()?.arg("diff-tree").args(COUNTS_AND_TEXT);
+            git.args([base.as_str(), commit.as_str()]).done()?.stdout
+        }
+    };
     // An empty field parts the paths from the diff.
     let Some(end) = output.windows(2).position(|pair| pair == [0, 0]) else { return Ok(None) };
     let (paths, text) = (&output[..=end], &output[end + 2..]);

@@ -3,6 +3,9 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::platform::files::{self as os, Mode, OFlags, open, openat};
 
@@ -65,10 +68,23 @@ pub(super) fn write_new(file: &Path, bytes: &[u8], mode: u32) -> io::Result<()> 
 
 /// A name in the same directory that no other process uses.
 pub(super) fn beside(file: &Path) -> PathBuf {
-    use std::sync::atomic::{AtomicU64, Ordering};
     static NEXT: AtomicU64 = AtomicU64::new(0);
+    began();
     let n = NEXT.fetch_add(1, Ordering::Relaxed);
     file.with_file_name(format!(".archeflow-{}-{n}.tmp", std::process::id()))
+}
+
+/// A moment before this process named its first file by [`beside`].
+pub(super) fn began() -> SystemTime {
+    static BEGAN: OnceLock<SystemTime> = OnceLock::new();
+    // The time of a file may be the last tick of the clock.
+    *BEGAN.get_or_init(|| SystemTime::now().checked_sub(Duration::from_millis(100)).unwrap_or(UNIX_EPOCH))
+}
+
+/// The process that named a file by [`beside`].
+pub(super) fn writer_of(name: &str) -> Option<u32> {
+    let inner = name.strip_prefix(".archeflow-")?.strip_suffix(".tmp")?;
+    inner.split_once('-')?.0.parse().ok()
 }
 
 /// Whether this is a directory itself, not a link to one.
@@ -123,12 +139,21 @@ pub(super) fn open_up(dir: &Path) {
     });
 }
 
+/// Gives the right to write to directories only, except `.git`.
+pub(super) fn open_dirs(dir: &Path) {
+    set_dirs(dir, 0o755);
+}
+
 /// Takes the right to write away from directories only, except `.git`; files keep theirs.
 pub(super) fn close_dirs(dir: &Path) {
+    set_dirs(dir, 0o555);
+}
+
+fn set_dirs(dir: &Path, mode: u32) {
     walk_dirs(dir, &mut |dir| {
         let git = dir.file_name().is_some_and(|name| name == ".git");
         if !git {
-            drop(os::set_mode(dir, 0o555));
+            drop(os::set_mode(dir, mode));
         }
         !git
     });

@@ -15,9 +15,11 @@
 //! is a run's own: when its user discards it, and then its commits stay under a keep ref; or with the run itself, long
 //! after it ended ([`kept`]).
 
+mod begun;
 pub mod change;
 pub mod checkouts;
 pub mod content;
+mod facts;
 mod files;
 pub mod filters;
 pub mod kept;
@@ -35,6 +37,7 @@ mod user_config;
 pub mod user_state;
 pub mod workspace;
 
+pub(crate) use facts::work_tree_of;
 pub(crate) use files::remove as remove_beneath;
 pub use oid::ObjectId;
 pub use repo::{GitEnv, Identity, Repo, Target};

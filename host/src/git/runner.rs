@@ -64,6 +64,9 @@ const FIXED_ENV: &[(&str, &str)] = &[
     ("GIT_COMMITTER_EMAIL", "archeflow@localhost"),
 ];
 
+/// The same person in the log of a ref.
+pub(super) const WRITER: &str = "archeflow <archeflow@localhost>";
+
 const NO_CONFIG_FILES: &[(&str, &str)] =
     &[("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_ATTR_NOSYSTEM", "1")];
 
@@ -106,7 +109,7 @@ impl Output {
 #[derive(Debug)]
 pub struct GitCommand {
     command: Command,
-    what: String,
+    pub(super) what: String,
     input: Vec<u8>,
     input_file: Option<File>,
     deadline: Duration,
@@ -272,7 +275,7 @@ impl GitCommand {
         if output.status.success() { Ok(()) } else { Err(failed(self.what, &output)) }
     }
 
-    fn attend(&self, child: Child, input: Vec<u8>) -> Result<Output, Error> {
+    pub(super) fn attend(&self, child: Child, input: Vec<u8>) -> Result<Output, Error> {
         self.attend_taking(child, input, None)
     }
 
@@ -362,7 +365,7 @@ impl GitCommand {
         self.start_with_stdin(stdin)
     }
 
-    fn start_with_stdin(&mut self, stdin: Stdio) -> Result<Child, Error> {
+    pub(super) fn start_with_stdin(&mut self, stdin: Stdio) -> Result<Child, Error> {
         if self.settings {
             let durable: &[&str] = if self.durable { DURABLE } else { &["core.fsync=none"] };
             let extra = self.extra.iter().map(String::as_str);
@@ -451,7 +454,7 @@ impl<'a> Pump<'a> {
     fn until_ended(&mut self, children: &[&mut Child]) -> Result<(), Error> {
         let mut running = Vec::new();
         for child in children {
-            running.push(process::exit_notice(child).map_err(|e| self.io(e))?);
+            running.push(process::exit_notice(Pid::from_child(child)).map_err(|e| self.io(e))?);
         }
         let mut scratch = vec![0; 64 * 1024];
         while self.source.is_some() || self.sinks.iter().any(|s| s.from.is_some()) || !running.is_empty() {
@@ -538,7 +541,7 @@ impl Sink<'_> {
 }
 
 /// Ends processes we started, with whatever they started in their process group.
-fn end(children: &mut [&mut Child]) {
+pub(super) fn end(children: &mut [&mut Child]) {
     for child in children {
         // Not waited for yet, so the number still belongs to this child.
         let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
@@ -606,7 +609,7 @@ impl Drop for Conversation {
     fn drop(&mut self) {
         self.stdin = None;
         self.stdout = None;
-        let ended = process::exit_notice(&self.child).and_then(|exit| {
+        let ended = process::exit_notice(Pid::from_child(&self.child)).and_then(|exit| {
             Ok(poll::wait(&mut [PollFd::new(&exit, PollFlags::IN)], Some(Duration::from_secs(10)))?)
         });
         match ended {

@@ -42,9 +42,17 @@ pub(super) struct ConfigValue {
     pub(super) is_local: bool,
 }
 
+/// Which refs have a log; one that has one keeps it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LoggedRefs {
+    Known,
+    Branches,
+    All,
+}
+
 impl UserConfig {
     pub(super) fn read(path: &Path, env: &GitEnv) -> Result<UserConfig, Error> {
-        const WANTED: &str = r"^((user|author|committer)\.(name|email)|core\.(excludes|attributes)file|commit\.gpgsign|user\.signingkey|gpg\..*)$";
+        const WANTED: &str = r"^((user|author|committer)\.(name|email)|core\.((excludes|attributes)file|logallrefupdates|sharedrepository)|commit\.gpgsign|user\.signingkey|gpg\..*)$";
         let args = ["config", "--includes", "--show-scope", "-z", "--get-regexp", WANTED];
         let listing = GitCommand::as_user(path, env)?.args(args).run()?.stdout;
         let (mut values, mut fields) = (Vec::new(), listing.split(|byte| *byte == 0));
@@ -78,6 +86,25 @@ impl UserConfig {
             (Some(rest), Some(home)) => Ok(Some(PathBuf::from(home).join(files::path(rest)))),
             (None, _) if os::bytes(set).starts_with(b"/") => Ok(Some(PathBuf::from(set))),
             (Some(_), None) | (None, _) => Err(AskGit),
+        }
+    }
+
+    /// Which refs get a log when they are made, as the repository's own file says. Files that a group may write are git's
+    /// matter.
+    pub(super) fn logged_refs(&self, has_work_tree: bool) -> Native<LoggedRefs> {
+        let local = |name: &str| {
+            let mut given = self.0.iter().rev().filter(|one| one.is_local && one.name == name);
+            given.next().map(|one| os::bytes(&one.value).to_ascii_lowercase())
+        };
+        if local("core.sharedrepository").is_some() {
+            return Err(AskGit);
+        }
+        match local("core.logallrefupdates").as_deref() {
+            None if has_work_tree => Ok(LoggedRefs::Branches),
+            None | Some(b"false") => Ok(LoggedRefs::Known),
+            Some(b"true") => Ok(LoggedRefs::Branches),
+            Some(b"always") => Ok(LoggedRefs::All),
+            Some(_) => Err(AskGit),
         }
     }
 

@@ -77,6 +77,11 @@ impl UserState {
         Ok(state)
     }
 
+    /// Those of these refs that are not there.
+    pub fn missing<'a>(&self, kept: &'a BTreeSet<String>) -> impl Iterator<Item = &'a String> {
+        kept.iter().filter(|name| !self.kept.contains(*name))
+    }
+
     /// What is different now, in plain words; empty if nothing is.
     pub fn changes(&self, repo: &Repo, now: &Self) -> Vec<String> {
         let mut found = Vec::new();

@@ -170,7 +170,7 @@ impl Project {
     ) -> Result<Project, Error> {
         let folders = env.places();
         let git_env = git::GitEnv::new(env.variables.clone());
-        let root = git::repo::work_tree_of(dir, &git_env)?;
+        let root = git::work_tree_of(dir, &git_env)?;
         let root = root.ok_or_else(|| Error::Bare { place: dir.display().to_string() })?;
         let places = places::Places::at(&root)?;
         let state = places.state_dir(&folders)?;

@@ -58,22 +58,6 @@ pub fn number(file: &OwnedFd) -> i32 {
     file.as_raw_fd()
 }
 
-/// Keeps these files open in the program that the command starts, under their numbers.
-#[expect(
-    unsafe_code,
-    reason = "there is no safe way to run code between fork and exec; it makes system calls only"
-)]
-pub fn hand_over(command: &mut Command, files: Vec<OwnedFd>) {
-    let keep = move || {
-        for file in &files {
-            rustix::io::fcntl_setfd(file, rustix::io::FdFlags::empty())?;
-        }
-        Ok(())
-    };
-    // SAFETY: the closure makes one direct system call per file; it takes no lock and allocates nothing.
-    unsafe { command.pre_exec(keep) };
-}
-
 /// Takes over a file that was handed over under this number, so that it is not handed on.
 #[expect(
     unsafe_code,

@@ -3,6 +3,7 @@
 mod changes;
 mod filter;
 mod landlock;
+mod start;
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
@@ -16,6 +17,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_si
 use rustix::rand::{GetRandomFlags, getrandom};
 
 pub(super) use changes::FolderChanges;
+pub(super) use start::start_session;
 
 use super::Errno;
 use super::machine::ProcessMemory;

@@ -11,6 +11,7 @@ use std::io::{self, Read};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use rustix::fs::{RawMode, Stat};
 use rustix::process::{Pid, Signal, getpid, getsid, kill_process};
@@ -19,6 +20,8 @@ pub(super) use changes::FolderChanges;
 
 use super::Errno;
 use super::machine::ProcessMemory;
+use super::process;
+use super::session::{SessionCommand, SessionLeader};
 use super::table::Process;
 
 pub(super) const ADOPTS_ORPHANS: bool = false;
@@ -84,6 +87,26 @@ pub(super) fn adopt_orphans() -> bool {
 /// The watcher does it; see there.
 pub(super) fn die_with_parent() -> Result<(), Errno> {
     Ok(())
+}
+
+/// By `fork`, with the steps in between that `std` leaves to us.
+pub(super) fn start_session(start: &SessionCommand<'_>) -> io::Result<SessionLeader> {
+    // Only a sandbox hands files over, and there is none here.
+    if !start.files.is_empty() {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    let mut command = Command::new(start.program);
+    command.args(start.args).env_clear().envs(&start.env).current_dir(start.cwd);
+    command.stdin(if start.reads { Stdio::piped() } else { Stdio::null() });
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    process::own_session(&mut command);
+    let mut child = command.spawn()?;
+    Ok(SessionLeader {
+        pid: Pid::from_child(&child),
+        stdin: child.stdin.take(),
+        stdout: child.stdout.take(),
+        stderr: child.stderr.take(),
+    })
 }
 
 /// A waiting thread does it.

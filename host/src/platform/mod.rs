@@ -15,6 +15,7 @@ pub mod folder_watch;
 pub mod machine;
 pub mod poll;
 pub mod process;
+pub mod session;
 pub mod socket;
 pub mod table;
 pub mod terminal;

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Command, ExitStatus};
 use std::thread;
 
 pub use rustix::process::{
@@ -130,6 +130,12 @@ pub fn has_dead_child() -> bool {
     matches!(waitid(WaitId::All, PEEK), Ok(Some(_)))
 }
 
+/// Reaps a child that has ended, and returns its status as the system tells it.
+pub fn collect(pid: Pid) -> io::Result<i32> {
+    let ended = waitpid(Some(pid), WaitOptions::empty())?;
+    Ok(ended.ok_or(Errno::CHILD)?.1.as_raw())
+}
+
 /// Reaps a dead child, and returns whether there was one.
 pub fn reap(pid: Pid) -> bool {
     matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(Some(_)))
@@ -137,8 +143,7 @@ pub fn reap(pid: Pid) -> bool {
 
 /// A descriptor that becomes readable when a child has exited, and stays so: the kernel's own where there is one,
 /// else the end of a pipe that a waiting thread holds.
-pub fn exit_notice(child: &Child) -> io::Result<OwnedFd> {
-    let pid = Pid::from_child(child);
+pub fn exit_notice(pid: Pid) -> io::Result<OwnedFd> {
     system::exit_notice(pid).or_else(|_| notice_by_thread(pid))
 }
 
@@ -160,7 +165,7 @@ mod tests {
     fn the_thread_notices_like_the_kernel() -> io::Result<()> {
         let mut child = Command::new("true").spawn()?;
         let pid = Pid::from_child(&child);
-        for fd in [notice_by_thread(pid)?, exit_notice(&child)?] {
+        for fd in [notice_by_thread(pid)?, exit_notice(pid)?] {
             wait(&mut [PollFd::new(&fd, PollFlags::IN)], None)?;
         }
         assert!(child.wait()?.success());

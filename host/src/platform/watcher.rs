@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::children;
@@ -39,8 +39,8 @@ pub fn start() {
 }
 
 /// Says that this leader of a session must not outlive us.
-pub fn cover(leader: &Child) {
-    if let (Some(input), Some(found)) = (lock().as_mut(), Process::read(Pid::from_child(leader))) {
+pub fn cover(leader: Pid) {
+    if let (Some(input), Some(found)) = (lock().as_mut(), Process::read(leader)) {
         let _ = input.write_all(format!("+{} {}\n", found.number(), found.start).as_bytes());
     }
 }
@@ -113,6 +113,7 @@ pub(crate) fn members(sessions: &BTreeSet<i32>) -> Vec<Process> {
 mod tests {
     use super::*;
     use std::io::{self, Cursor};
+    use std::process::Child;
 
     fn leader() -> io::Result<Child> {
         let mut command = Command::new("sleep");

@@ -1,14 +1,16 @@
 //! What is asked of a child process, and what became of it. Plain data.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, PipeReader};
 use std::path::PathBuf;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use super::clock::Why;
 use super::sink::{Sink, SinkReport};
-use crate::platform::{confine, process};
+use crate::platform::process;
+use crate::platform::session::{SessionCommand, SessionLeader};
 use crate::sandbox::inside::InsideFault;
 use crate::sandbox::{InsideReport, Sandbox};
 
@@ -114,25 +116,32 @@ pub enum NotStarted {
 }
 
 impl Job {
-    /// The command to start and, in a sandbox, where its inner part reports.
-    pub(super) fn command(&self) -> io::Result<(Command, Option<PipeReader>)> {
-        let Some(sandbox) = &self.sandbox else { return Ok((self.plain(&self.program, &self.args), None)) };
+    /// The process and, in a sandbox, where its inner part reports.
+    pub(super) fn spawn(&self) -> io::Result<(SessionLeader, Option<PipeReader>)> {
+        let Some(sandbox) = &self.sandbox else {
+            return Ok((self.plain(&self.program, &self.args).spawn()?, None));
+        };
         let start = sandbox.start(&self.program, &self.args)?;
-        let mut command = self.plain(&start.program, &start.args);
-        command.env("HOME", &sandbox.policy.home).env("TMPDIR", &sandbox.policy.tmp);
-        command.envs(sandbox.policy.env.iter().map(|(name, value)| (name, value)));
-        confine::hand_over(&mut command, start.files);
-        Ok((command, Some(start.report)))
+        let mut session = self.plain(&start.program, &start.args);
+        let policy = &sandbox.policy;
+        let folders = [("HOME", &policy.home), ("TMPDIR", &policy.tmp)];
+        session.env.extend(folders.map(|(name, folder)| (name.into(), folder.into())));
+        session.env.extend(policy.env.iter().cloned());
+        session.files = start.files;
+        Ok((session.spawn()?, Some(start.report)))
     }
 
-    fn plain(&self, program: &OsStr, args: &[OsString]) -> Command {
-        let mut command = Command::new(program);
-        command.args(args).env_clear().envs(self.env.iter().map(|(name, value)| (name, value)));
-        command.env(TAG, &self.tag).current_dir(&self.cwd);
-        command.stdin(if self.stdin.is_empty() { Stdio::null() } else { Stdio::piped() });
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        process::own_session(&mut command);
-        command
+    fn plain<'a>(&'a self, program: &'a OsStr, args: &'a [OsString]) -> SessionCommand<'a> {
+        let mut env: BTreeMap<OsString, OsString> = self.env.iter().cloned().collect();
+        env.insert(TAG.into(), self.tag.as_str().into());
+        SessionCommand {
+            program,
+            args,
+            env,
+            cwd: &self.cwd,
+            reads: !self.stdin.is_empty(),
+            files: Vec::new(),
+        }
     }
 }
 

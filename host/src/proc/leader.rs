@@ -3,15 +3,15 @@
 //! Until it is reaped its number cannot be given to another process, so signals to its group are safe till then.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::process::{Child, ExitStatus};
+use std::process::ExitStatus;
 
 use super::sweep;
-use crate::platform::children;
 use crate::platform::process::{self, Pid, Signal, kill_process_group};
+use crate::platform::session::SessionLeader;
 use crate::platform::table;
 
 pub(super) struct Leader {
-    child: Child,
+    child: SessionLeader,
     pid: Pid,
     exit: Option<OwnedFd>,
     /// Whether this process only stands around the one that matters, which is then its child.
@@ -20,8 +20,8 @@ pub(super) struct Leader {
 }
 
 impl Leader {
-    pub(super) fn new(child: Child, outer: bool) -> Self {
-        let (pid, exit) = (Pid::from_child(&child), process::exit_notice(&child).ok());
+    pub(super) fn new(child: SessionLeader, outer: bool) -> Self {
+        let (pid, exit) = (child.pid, process::exit_notice(child.pid).ok());
         Self { child, pid, exit, outer, reaped: false }
     }
 
@@ -66,7 +66,7 @@ impl Leader {
             self.signal(Signal::KILL);
         }
         self.reaped = true;
-        self.is_gone().then(|| children::wait(&mut self.child).ok()).flatten()
+        self.is_gone().then(|| self.child.wait().ok()).flatten()
     }
 }
 
@@ -75,7 +75,7 @@ impl Drop for Leader {
     fn drop(&mut self) {
         if !self.reaped {
             self.signal(Signal::KILL);
-            let _ = children::wait(&mut self.child);
+            let _ = self.child.wait();
         }
     }
 }

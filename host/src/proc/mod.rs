@@ -20,13 +20,12 @@ mod sink;
 mod sweep;
 mod watch;
 
-use std::process::Child;
 use std::time::{Duration, Instant};
 
 use crate::failpoint;
-use crate::platform::children;
 use crate::platform::poll;
 use crate::platform::process::Signal;
+use crate::platform::session::SessionLeader;
 use crate::platform::watcher;
 use crate::sandbox::{InsideReport, Sandbox};
 use clock::{Act, Clock};
@@ -66,13 +65,11 @@ fn attempt(mut job: Job, watch: &Watch, on_output: &mut dyn FnMut(Stream, &[u8])
         (Ok(stdout), Ok(stderr)) => (stdout, stderr),
         (Err(error), _) | (_, Err(error)) => return unstarted(Cause::NotStarted(NotStarted::other(&error))),
     };
-    let started =
-        job.command().and_then(|(mut command, report)| Ok((children::spawn(&mut command)?, report)));
-    let (mut child, report) = match started {
+    let (mut child, report) = match job.spawn() {
         Ok(started) => started,
         Err(error) => return unstarted(Cause::NotStarted(NotStarted::of(&job, &error))),
     };
-    watcher::cover(&child);
+    watcher::cover(child.pid);
     sweep::remember(&job.tag);
     let stdin = std::mem::take(&mut job.stdin);
     let pump = Pump::new(&mut child, stdin, stdout, stderr);
@@ -86,7 +83,7 @@ fn attempt(mut job: Job, watch: &Watch, on_output: &mut dyn FnMut(Stream, &[u8])
 
 /// From the first instruction of the leader to the last byte of its descendants.
 fn supervise(
-    child: Child,
+    child: SessionLeader,
     mut pump: Pump,
     job: &Job,
     watch: &Watch,

@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+use std::process::{ChildStderr, ChildStdin, ChildStdout};
 use std::thread;
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use super::sink::{Keeper, SinkReport};
 use super::watch::{Asked, Watch};
 use crate::platform::Errno;
 use crate::platform::poll::{self, PollFd, PollFlags};
+use crate::platform::session::SessionLeader;
 
 const CHUNK: usize = 64 * 1024;
 
@@ -44,7 +45,7 @@ struct Tap<P> {
 }
 
 impl Pump {
-    pub(super) fn new(child: &mut Child, stdin: Vec<u8>, stdout: Keeper, stderr: Keeper) -> Self {
+    pub(super) fn new(child: &mut SessionLeader, stdin: Vec<u8>, stdout: Keeper, stderr: Keeper) -> Self {
         let feed = child.stdin.take().and_then(|pipe| Feed::open(pipe, stdin));
         Self {
             feed,

@@ -76,10 +76,10 @@ fn together<'a>(
 
 /// Who starts processes. All of them go through `children`, which the sweep for leftovers relies on.
 const STARTERS: [(&str, &str); 10] = [
+    ("host/src/platform/macos.rs", "agents, tests and hooks, where `fork` is the way"),
     ("host/src/platform/watcher.rs", "the watcher, which is this program; it goes through `children`"),
     ("host/src/platform/children.rs", "starts and registers every process"),
     ("host/src/git/runner.rs", "the only place that runs git on a user's repository"),
-    ("host/src/proc/job.rs", "agents, tests and hooks"),
     ("host/src/sandbox/inside.rs", "the program in the sandbox, from within; it goes through `children`"),
     ("host/src/sandbox/fallback.rs", "becomes the program in the sandbox, which starts none"),
     ("host/src/backends/script.rs", "plays an agent, which is a process of its own"),
@@ -142,7 +142,8 @@ const WRITES: [&str; 22] = [
 ];
 
 /// Who changes files, and which.
-const WRITERS: [(&str, &str); 49] = [
+const WRITERS: [(&str, &str); 50] = [
+    ("host/src/hands.rs", "removes scratch folders beside the run"),
     ("host/src/control/mod.rs", "the folder of the control sockets, private to the user"),
     ("host/src/control/server.rs", "the control socket of a run, made and removed"),
     ("host/src/platform/files.rs", "the steps that the others take"),
@@ -177,8 +178,8 @@ const WRITERS: [(&str, &str); 49] = [
     ("host/src/git/files.rs", "files of our own git directories"),
     ("host/src/git/native/checkout.rs", "files of working copies"),
     ("host/src/git/native/index.rs", "opens files of working copies to read them"),
-    ("host/src/git/native/objects.rs", "objects, in a copy's store and in the user's"),
-    ("host/src/git/native/refs.rs", "new refs that keep the work of a run"),
+    ("host/src/git/native/writing.rs", "objects, in a copy's store and in the user's"),
+    ("host/src/git/native/refs.rs", "refs of our own"),
     ("host/src/git/subject/mod.rs", "stores of reviewed changes"),
     ("host/src/git/subject/patch.rs", "stores of reviewed changes"),
     ("host/src/git/subject/tree.rs", "stores of reviewed changes"),

@@ -32,8 +32,9 @@ use super::{ExecutorFault, Message, account, artifact_name, citations, report, s
 use crate::backends::{AgentBackend, cli::Start};
 use crate::failpoint;
 use crate::git::user_state::UserState;
-use crate::git::workspace::{self, Slot, WorkspaceKind};
-use crate::git::{ObjectId, runner};
+use crate::git::workspace::{self, Slot};
+use crate::git::{ObjectId, change, runner};
+use crate::hands;
 use crate::platform::files as os;
 use crate::proc::{self, Job, JobLimits, Sink, Stream};
 use crate::sandbox::PrivateFolders;
@@ -135,15 +136,19 @@ impl<'a> Attempt<'a> {
             Role::Maker => {
                 let cut_short = self.keep_ref_of(self.inputs.start.attempt.saturating_sub(1));
                 let from = client::continued_from(self.world, self.seat.as_ref(), at, &cut_short)?;
-                let mut slot = self.world.pool.take(WorkspaceKind::Maker, &self.world.run_id, &from)?;
+                let mut slot = self.world.copies.take_maker(&from)?;
+                self.world.copies.get_ready(self.inputs.next, &from);
                 let done = self.run(&slot.tree(), false, send)?;
-                self.untampered(&before)?;
-                self.conclude(&done, Some(&mut slot))
+                change::get_ready(&self.world.repo);
+                let concluded = self.untampered(&before).and_then(|()| self.conclude(&done, Some(&mut slot)));
+                change::be_done(&self.world.repo);
+                concluded
             }
             Role::Explorer | Role::Creator | Role::Gatekeeper | Role::Reviewer => {
-                let (slot, print) = self.world.take_reader(&at)?;
-                let mut done = self.run_only(&slot.tree(), send);
-                done.tampered_copy = !self.world.return_reader(slot, &at, print);
+                let reader = self.world.copies.take_reader(&at)?;
+                self.world.copies.get_ready(self.inputs.next, &at);
+                let mut done = self.run_only(&reader.slot.tree(), send);
+                done.tampered_copy = !self.world.copies.return_reader(reader);
                 self.write_done(&done)?;
                 self.untampered(&before)?;
                 self.conclude(&done, None)
@@ -246,7 +251,7 @@ impl<'a> Attempt<'a> {
         let refused = confined.refused_hosts();
         confined.end();
         self.keep_usage(&tmp);
-        let _ = std::fs::remove_dir_all(&scratch);
+        hands::remove_folder(&scratch);
         failpoint::pass("agent.ended");
         let done = Done { refused_hosts: refused, ..Done::of(&ended) };
         let used_up = matches!(done.end, End::Stopped) && watch.asks_itself();

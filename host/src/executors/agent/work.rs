@@ -25,6 +25,7 @@ impl Attempt<'_> {
                     }
                     other => other?,
                 }
+                self.world.note_kept(refs.iter().map(|(_, name)| name.as_str()));
                 (collected.commit.clone(), Some(collected))
             }
             // Published before a crash.
@@ -81,7 +82,9 @@ impl Attempt<'_> {
             Err(fault) => return Err(fault),
         };
         let keep = self.keep_ref();
-        slot.publish(&wanted(&collected, &keep))?;
+        let refs = wanted(&collected, &keep);
+        slot.publish(&refs)?;
+        self.world.note_kept(refs.iter().map(|(_, name)| name.as_str()));
         let made_something =
             collected.commit.as_str() != self.inputs.start.at || !collected.stray_heads.is_empty();
         Ok(made_something.then_some(keep))

@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use archeflow_core::projections::commit_message;
 
 use super::Error;
+use crate::git::native::Objects;
 use crate::git::repo::{Identity, Repo, answered};
 use crate::git::signing::Signing;
 use crate::git::workspace::{by, point};
@@ -315,6 +316,14 @@ pub fn conflicts(repo: &Repo, ours: &ObjectId, theirs: &ObjectId) -> Result<Vec<
 }
 
 fn merge(repo: &Repo, ours: &ObjectId, theirs: &ObjectId) -> Result<Merge, Error> {
+    // Where one has everything of the other, there is nothing to merge.
+    let contained = |objects: &Objects| {
+        let base = objects.merge_base(ours, theirs)?;
+        objects.tree_of(if base == *ours { theirs } else { ours })
+    };
+    if let Ok(tree) = repo.history().and_then(contained) {
+        return Ok(Merge::Clean(tree));
+    }
     let args =
         ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours.as_str(), theirs.as_str()];
     let output = repo.side()?.args(args).run()?;

@@ -10,7 +10,8 @@ use gix_index::entry::Stat;
 use gix_object::bstr::BStr;
 
 use super::index::{CopyIndex, NewEntry, content, stat_of};
-use super::objects::{FileKind, NewTree, ObjectKind, Objects};
+use super::objects::{FileKind, ObjectKind, Objects};
+use super::writing::NewTree;
 use super::{AskGit, Native, ask};
 use crate::git::change::{ChangedPath, PathStatus};
 use crate::git::{ObjectId, files};

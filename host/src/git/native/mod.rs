@@ -15,11 +15,12 @@ mod refs;
 mod status;
 #[cfg(test)]
 mod tests;
+mod writing;
 
 pub(super) use checkout::{NewFiles, move_index, move_to, take_in};
 pub(super) use index::CopyIndex;
 pub(super) use objects::{ObjectKind, Objects};
-pub(super) use refs::{Refs, is_ref_name};
+pub(super) use refs::{RefChange, RefLog, Refs, is_ref_name};
 pub(super) use status::{DifferenceKind, status};
 
 /// Not a plain case: the caller has to ask git.

@@ -3,22 +3,19 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use gix_object::bstr::{BStr, ByteSlice};
+use gix_object::bstr::ByteSlice;
 use gix_object::tree::{EntryKind, name_order};
-use gix_object::{CommitRef, Exists, Find, Kind, TreeRefIter, WriteTo};
+use gix_object::{CommitRef, Find, Kind, TreeRefIter};
 use gix_odb::Header;
 
 use super::{AskGit, Native, ask, hash_kind};
+use crate::git::ObjectId;
 use crate::git::change::{ChangedPath, PathStatus};
 use crate::git::repo::TreeEntry;
-use crate::git::{Identity, ObjectId, files};
-use crate::platform::files as os;
 
 /// Commits that are looked at to find out how two are related. Git has indexes for longer ways.
 const MOST_COMMITS: usize = 64;
@@ -50,7 +47,7 @@ impl ObjectKind {
         }
     }
 
-    fn name(self) -> Kind {
+    pub(super) fn name(self) -> Kind {
         match self {
             ObjectKind::Commit => Kind::Commit,
             ObjectKind::Tree => Kind::Tree,
@@ -80,7 +77,7 @@ impl FileKind {
         }
     }
 
-    fn entry(self) -> EntryKind {
+    pub(super) fn entry(self) -> EntryKind {
         match self {
             FileKind::File => EntryKind::Blob,
             FileKind::Executable => EntryKind::BlobExecutable,
@@ -108,8 +105,8 @@ impl FileKind {
 /// A store of objects, kept open: its packs are looked up once and again when an object is not found.
 #[derive(Clone)]
 pub(in crate::git) struct Objects {
-    dir: PathBuf,
-    hash: gix_hash::Kind,
+    pub(super) dir: PathBuf,
+    pub(super) hash: gix_hash::Kind,
     store: Arc<Mutex<gix_odb::HandleArc>>,
     /// Small commits and trees that were read before. They are named by their content, so they are never out of date. Each
     /// store has its own: an agent without a sandbox could have reached into the store of its copy.
@@ -139,13 +136,6 @@ struct Commit {
     parents: Vec<gix_hash::ObjectId>,
 }
 
-/// Changes to a tree.
-#[derive(Debug, Default)]
-pub(in crate::git) struct NewTree {
-    pub(in crate::git) removed: Vec<Vec<u8>>,
-    pub(in crate::git) added: Vec<(Vec<u8>, FileKind, ObjectId)>,
-}
-
 impl Objects {
     /// `format` is git's name for the hash.
     pub(in crate::git) fn open(dir: &Path, format: &str) -> Native<Objects> {
@@ -167,12 +157,12 @@ impl Objects {
         Objects { dir: self.dir.clone(), hash: self.hash, store, known: Arc::clone(&self.known) }
     }
 
-    fn store(&self) -> MutexGuard<'_, gix_odb::HandleArc> {
+    pub(super) fn store(&self) -> MutexGuard<'_, gix_odb::HandleArc> {
         // Nothing is half-done in there when a thread panics: it only reads.
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn name(&self, oid: &ObjectId) -> Native<gix_hash::ObjectId> {
+    pub(super) fn name(&self, oid: &ObjectId) -> Native<gix_hash::ObjectId> {
         let name = gix_hash::ObjectId::from_hex(oid.as_str().as_bytes()).map_err(ask)?;
         if name.kind() == self.hash { Ok(name) } else { Err(AskGit) }
     }
@@ -215,7 +205,7 @@ impl Objects {
         Ok(bytes)
     }
 
-    fn content(&self, name: &gix_hash::oid, kind: ObjectKind) -> Native<Vec<u8>> {
+    pub(super) fn content(&self, name: &gix_hash::oid, kind: ObjectKind) -> Native<Vec<u8>> {
         let store = self.store();
         let header = store.try_header(name).map_err(ask)?.ok_or(AskGit)?;
         if ObjectKind::of(header.kind()) != kind || header.size() > LARGEST {
@@ -246,7 +236,7 @@ impl Objects {
     }
 
     /// A commit's own tree, or the tree itself.
-    fn root(&self, treeish: &ObjectId) -> Native<gix_hash::ObjectId> {
+    pub(super) fn root(&self, treeish: &ObjectId) -> Native<gix_hash::ObjectId> {
         let name = self.name(treeish)?;
         if let Ok(commit) = self.commit(&name) {
             return Ok(commit.tree);
@@ -483,110 +473,6 @@ impl Objects {
         })
     }
 
-    /// The name an object with this content has.
-    pub(in crate::git) fn name_of(&self, kind: ObjectKind, content: &[u8]) -> Native<ObjectId> {
-        text(gix_object::compute_hash(self.hash, kind.name(), content).map_err(ask)?)
-    }
-
-    /// Whether this store has an object itself, as a file.
-    pub(in crate::git) fn has_loose(&self, oid: &ObjectId) -> bool {
-        files::is_plain_file(&self.loose(oid))
-    }
-
-    fn loose(&self, oid: &ObjectId) -> PathBuf {
-        let (folder, file) = oid.as_str().split_at(2);
-        self.dir.join(folder).join(file)
-    }
-
-    /// Writes an object, unless the store or one that it borrows from has it. `durable`: it is on disk afterwards.
-    pub(in crate::git) fn write(&self, kind: ObjectKind, content: &[u8], durable: bool) -> Native<ObjectId> {
-        let oid = self.name_of(kind, content)?;
-        if !self.store().exists(&self.name(&oid)?) {
-            self.write_loose(&oid, kind, content, durable).map_err(ask)?;
-        }
-        Ok(oid)
-    }
-
-    fn write_loose(&self, oid: &ObjectId, kind: ObjectKind, content: &[u8], durable: bool) -> io::Result<()> {
-        let file = self.loose(oid);
-        let folder = file.parent().unwrap_or(&self.dir);
-        // With the rights that git would give it: all users who can read the repository can read its objects.
-        match fs::create_dir(folder) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            Ok(()) | Err(_) => {}
-        }
-        let header = gix_object::encode::loose_header(kind.name(), content.len() as u64);
-        let mut packed = gix_zlib::stream::deflate::Write::new(Vec::new(), gix_zlib::Compression::BEST_SPEED);
-        packed.write_all(&header)?;
-        packed.write_all(content)?;
-        packed.flush()?;
-        // Git removes one that is left behind by this name.
-        let unique = files::beside(&file).file_name().map(|name| name.to_string_lossy().into_owned());
-        let temporary = folder.join(format!("tmp_obj_{}", unique.unwrap_or_default()));
-        let done = write_read_only(&temporary, &packed.into_inner(), durable)
-            .and_then(|()| fs::rename(&temporary, &file));
-        done.inspect_err(|_| drop(fs::remove_file(&temporary)))
-    }
-
-    /// Writes the tree that these changes make of another, with the folders on the way.
-    pub(in crate::git) fn edit(&self, base: &ObjectId, changes: &NewTree) -> Native<ObjectId> {
-        let root = self.root(base)?;
-        let bytes = self.content(&root, ObjectKind::Tree)?;
-        let tree = gix_object::TreeRef::from_bytes(&bytes, self.hash).map_err(ask)?.into_owned();
-        let store = self.store().clone();
-        let mut editor = gix_object::tree::Editor::new(tree, &store, self.hash);
-        let parts =
-            |path: &[u8]| -> Vec<Vec<u8>> { path.split(|byte| *byte == b'/').map(<[u8]>::to_vec).collect() };
-        for path in &changes.removed {
-            let parts = parts(path);
-            editor.remove_if_leaf(parts.iter().map(BStr::new)).map_err(ask)?;
-        }
-        for (path, kind, oid) in &changes.added {
-            let parts = parts(path);
-            let oid = self.name(oid)?;
-            editor.upsert(parts.iter().map(BStr::new), kind.entry(), oid).map_err(ask)?;
-        }
-        let written = editor.write(|tree| {
-            let mut bytes = Vec::new();
-            tree.write_to(&mut bytes).map_err(ask)?;
-            self.name(&self.write(ObjectKind::Tree, &bytes, false)?)
-        })?;
-        text(written)
-    }
-
-    /// Writes a commit, dated now. A name or message that git would change or refuse is its matter.
-    pub(in crate::git) fn commit_on(
-        &self,
-        tree: &ObjectId,
-        parents: &[&ObjectId],
-        message: &str,
-        by: &Identity,
-        durable: bool,
-    ) -> Native<ObjectId> {
-        let people = [(&by.name, &by.email), (&by.committer_name, &by.committer_email)];
-        let plain = |text: &str| {
-            let ends_well = |letter: char| letter > ' ' && !".,:;<>\"\\'".contains(letter);
-            !text.contains(['<', '>', '\n', '\0']) && text.starts_with(ends_well) && text.ends_with(ends_well)
-        };
-        if message.contains('\0')
-            || message.is_empty()
-            || !people.iter().all(|(name, email)| plain(name) && plain(email))
-        {
-            return Err(AskGit);
-        }
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(ask)?.as_secs();
-        let mut text = format!("tree {tree}\n");
-        for parent in parents {
-            text.push_str(&format!("parent {parent}\n"));
-        }
-        for (role, (name, email)) in ["author", "committer"].iter().zip(people) {
-            text.push_str(&format!("{role} {name} <{email}> {now} +0000\n"));
-        }
-        text.push('\n');
-        text.push_str(message);
-        self.write(ObjectKind::Commit, text.as_bytes(), durable)
-    }
-
     /// The objects that this store itself holds as files and that `commit` needs: commits, trees and blobs. At most
     /// `most`; more are git's matter, as are objects in packs.
     pub(in crate::git) fn own_objects(
@@ -638,14 +524,6 @@ fn files_only(store: &Path) -> bool {
     fs::read_dir(store.join("pack")).map_or(true, |mut packs| packs.next().is_none())
 }
 
-fn write_read_only(file: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
-    let mut options = File::options();
-    options.write(true).create_new(true);
-    let mut new = os::with_mode(&mut options, 0o444).open(file)?;
-    new.write_all(bytes)?;
-    if durable { new.sync_all() } else { Ok(()) }
-}
-
 fn is_link_or_module(kind: FileKind) -> bool {
     match kind {
         FileKind::Link | FileKind::Submodule => true,
@@ -661,6 +539,6 @@ fn tree_entry(path: Vec<u8>, kind: FileKind, oid: gix_hash::ObjectId) -> Native<
     Ok(TreeEntry { mode: kind.mode().to_owned(), oid: text(oid)?, path })
 }
 
-fn text(name: gix_hash::ObjectId) -> Native<ObjectId> {
+pub(super) fn text(name: gix_hash::ObjectId) -> Native<ObjectId> {
     ObjectId::parse(name.to_hex().to_string().as_bytes()).map_err(ask)
 }

@@ -1,15 +1,23 @@
 //! Refs that a repository keeps as files: one each, or many in `packed-refs`. A reftable is git's matter.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use gix_object::bstr::BStr;
 
 use super::{AskGit, Native, ask};
+use crate::git::runner::WRITER;
+use crate::git::user_config::LoggedRefs;
 use crate::git::{ObjectId, files};
-use crate::platform::files as os;
+use crate::hands;
+use crate::platform::table::Process;
+use crate::platform::{files as os, process};
 
 /// Larger files are no refs.
 const LONGEST: u64 = 4096;
@@ -124,6 +132,45 @@ impl<'a> Refs<'a> {
         made.map_err(ask)
     }
 
+    /// Moves refs of our own in one step, as git does it: all are locked, compared with what they were, and replaced. They
+    /// are on disk afterwards. What is not as expected is git's matter, and nothing has changed then.
+    pub(in crate::git) fn change(&self, changes: &[RefChange<'_>], log: &RefLog<'_>) -> Native<()> {
+        for change in changes {
+            self.check_place(change.name)?;
+        }
+        let mut locks = Vec::new();
+        let temporary = changes.iter().map(|change| Temporary::write(self.common_dir, change));
+        let temporary = temporary.collect::<io::Result<Vec<_>>>().map_err(ask)?;
+        let written = temporary.iter().map(|one| fs::File::open(&one.0)).collect::<io::Result<Vec<_>>>();
+        hands::sync_together(written.map_err(ask)?).map_err(ask)?;
+        for (change, temporary) in changes.iter().zip(&temporary) {
+            locks.push(Lock::take(self.common_dir, change.name, &temporary.0).map_err(ask)?);
+        }
+        for change in changes {
+            if self.find(change.name)?.as_ref() != change.old {
+                return Err(AskGit);
+            }
+        }
+        for change in changes {
+            log.add(self.common_dir, change).map_err(ask)?;
+        }
+        for (change, lock) in changes.iter().zip(locks) {
+            lock.release_as(&self.common_dir.join(change.name)).map_err(ask)?;
+        }
+        Ok(())
+    }
+
+    /// A ref can't be where another one has a folder, nor below another one.
+    fn check_place(&self, name: &str) -> Native<()> {
+        let is_ours = name.starts_with("refs/heads/archeflow/") || name.starts_with("refs/archeflow/");
+        let mut above = name.match_indices('/').map(|(at, _)| &name[..at]).skip(2);
+        let is_free = is_ours
+            && is_ref_name(name)
+            && above.all(|folder| matches!(self.find(folder), Ok(None)))
+            && !self.any_below(&format!("{name}/"))?;
+        if is_free { Ok(()) } else { Err(AskGit) }
+    }
+
     /// Whether there is any ref whose name begins with this folder, such as `refs/replace/`.
     pub(in crate::git) fn any_below(&self, folder: &str) -> Native<bool> {
         let packed = self.packed_refs()?;
@@ -163,6 +210,114 @@ impl<'a> Refs<'a> {
     }
 }
 
+/// A ref and where it is to move to.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::git) struct RefChange<'a> {
+    pub(in crate::git) name: &'a str,
+    pub(in crate::git) new: &'a ObjectId,
+    /// What it has to be before; `None` if there has to be no such ref.
+    pub(in crate::git) old: Option<&'a ObjectId>,
+}
+
+/// What is written into the logs of refs.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::git) struct RefLog<'a> {
+    pub(in crate::git) which: LoggedRefs,
+    pub(in crate::git) message: &'a str,
+}
+
+impl RefLog<'_> {
+    fn add(&self, common_dir: &Path, change: &RefChange<'_>) -> io::Result<()> {
+        let file = common_dir.join("logs").join(change.name);
+        let wanted = match self.which {
+            LoggedRefs::Known => false,
+            LoggedRefs::Branches => change.name.starts_with("refs/heads/"),
+            LoggedRefs::All => true,
+        };
+        if !wanted && !files::exists(&file) {
+            return Ok(());
+        }
+        fs::create_dir_all(file.parent().unwrap_or(common_dir))?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(io::Error::other)?.as_secs();
+        let old = change.old.cloned().unwrap_or_else(|| change.new.zero_like());
+        let line = format!("{old} {} {WRITER} {now} +0000\t{}\n", change.new, self.message);
+        let mut options = fs::File::options();
+        let mut log = os::without_links(options.append(true).create(true)).open(&file)?;
+        io::Write::write_all(&mut log, line.as_bytes())
+    }
+}
+
+/// A file beside a ref with what it will hold.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn write(common_dir: &Path, change: &RefChange<'_>) -> io::Result<Temporary> {
+        let file = common_dir.join(change.name);
+        fs::create_dir_all(file.parent().unwrap_or(common_dir))?;
+        let temporary = Temporary(files::beside(&file));
+        files::write_new(&temporary.0, format!("{}\n", change.new).as_bytes(), 0o666)?;
+        Ok(temporary)
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Git's lock on a ref, which holds what the ref will be. It is a second name of a [`Temporary`]: a lock that a killed
+/// process of ours left behind is known by that.
+struct Lock(Option<PathBuf>);
+
+impl Lock {
+    fn take(common_dir: &Path, name: &str, temporary: &Path) -> io::Result<Lock> {
+        let lock = common_dir.join(format!("{name}.lock"));
+        match fs::hard_link(temporary, &lock) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && remove_left_over(&lock) => {
+                fs::hard_link(temporary, &lock)?;
+            }
+            other => other?,
+        }
+        Ok(Lock(Some(lock)))
+    }
+
+    fn release_as(mut self, file: &Path) -> io::Result<()> {
+        let lock = self.0.take_if(|lock| fs::rename(lock, file).is_ok());
+        if lock.is_some() { Ok(()) } else { Err(io::Error::other("a ref could not be replaced")) }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if let Some(lock) = &self.0 {
+            let _ = fs::remove_file(lock);
+        }
+    }
+}
+
+/// Removes a lock of ours whose process is gone, with the file that shows whose it was.
+fn remove_left_over(lock: &Path) -> bool {
+    let (Ok(held), Some(folder)) = (fs::symlink_metadata(lock), lock.parent()) else { return false };
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_left = name.to_str().and_then(files::writer_of).is_some_and(|writer| is_gone(writer, &held));
+        let is_same = entry.metadata().is_ok_and(|meta| os::identity(&meta) == os::identity(&held));
+        if is_left && is_same {
+            return fs::remove_file(lock).and_then(|()| fs::remove_file(entry.path())).is_ok();
+        }
+    }
+    false
+}
+
+/// Whether the process with this number that wrote a file is gone. In a container all may have the same number.
+fn is_gone(writer: u32, file: &fs::Metadata) -> bool {
+    if writer == std::process::id() {
+        return file.modified().is_ok_and(|written| written < files::began());
+    }
+    process::numbered(writer).and_then(Process::read).is_none()
+}
+
 /// The bytes of a ref that is a plain file and names an object; `None` if there is no file.
 fn read(file: &Path) -> Native<Option<Vec<u8>>> {
     let meta = match fs::symlink_metadata(file) {
@@ -196,7 +351,9 @@ fn write_synced(file: &Path, bytes: &[u8]) -> io::Result<()> {
 fn has_file(folder: &Path) -> Native<bool> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(false);
+        }
         Err(_) => return Err(AskGit),
     };
     for entry in entries {

@@ -16,16 +16,16 @@ use super::{
 use crate::git::change::{self, ChangedPath, PathStatus};
 use crate::git::{GitEnv, Identity, ObjectId, Repo, files};
 
-struct Sample {
+pub(super) struct Sample {
     folder: tempfile::TempDir,
     format: &'static str,
-    git_dir: PathBuf,
+    pub(super) git_dir: PathBuf,
     /// The repository that objects are borrowed from.
     _lender: Option<tempfile::TempDir>,
 }
 
 impl Sample {
-    fn new(format: &'static str) -> Sample {
+    pub(super) fn new(format: &'static str) -> Sample {
         let folder = tempfile::tempdir().unwrap();
         let git_dir = folder.path().join("repo/.git");
         let sample = Sample { folder, format, git_dir, _lender: None };
@@ -39,7 +39,7 @@ impl Sample {
         self.folder.path().join("repo")
     }
 
-    fn git(&self, args: &[&str]) -> Vec<u8> {
+    pub(super) fn git(&self, args: &[&str]) -> Vec<u8> {
         self.git_with(&self.tree(), args, b"")
     }
 
@@ -69,13 +69,13 @@ impl Sample {
         output.stdout
     }
 
-    fn commit(&self, message: &str) -> ObjectId {
+    pub(super) fn commit(&self, message: &str) -> ObjectId {
         self.git(&["add", "-A"]);
         self.git(&["commit", "-q", "--allow-empty", "-m", message]);
         self.oid("HEAD")
     }
 
-    fn oid(&self, name: &str) -> ObjectId {
+    pub(super) fn oid(&self, name: &str) -> ObjectId {
         ObjectId::parse(self.git(&["rev-parse", "--verify", name]).trim_ascii()).unwrap()
     }
 
@@ -83,7 +83,7 @@ impl Sample {
         Objects::open(&self.git_dir.join("objects"), self.format).unwrap()
     }
 
-    fn write(&self, path: &[u8], bytes: impl AsRef<[u8]>) {
+    pub(super) fn write(&self, path: &[u8], bytes: impl AsRef<[u8]>) {
         let file = self.tree().join(files::path(path));
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, bytes).unwrap();
@@ -665,9 +665,13 @@ fn i15_counts_and_diffs_are_those_of_git() {
     sample.git(&["mv", "with space", "renamed"]);
     commits.push(sample.commit("renamed"));
     let state = sample.folder.path().join("state");
-    for (old, new) in commits.iter().flat_map(|old| commits.iter().map(move |new| (old, new))) {
+    let pairs = commits.iter().flat_map(|old| commits.iter().map(move |new| (old, new)));
+    for ((old, new), ready) in pairs.flat_map(|pair| [(pair, false), (pair, true)]) {
         // Opened anew: nothing is known yet.
         let repo = Repo::open(&sample.tree(), &state, &GitEnv::default()).unwrap();
+        if ready {
+            change::get_ready(&repo);
+        }
         let theirs = change::counted_by_git(&repo, old, new).unwrap();
         assert_eq!(change::changed(&repo, old, new).unwrap(), theirs, "{old} {new}");
         let parted = change::parted(&repo, old, new).unwrap();

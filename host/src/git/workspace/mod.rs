@@ -91,6 +91,15 @@ impl Pool {
     /// A slot that `owner` had before is preferred and keeps its ignored files (build caches); for another
     /// owner everything that is not in `commit` is removed first.
     pub fn take(&self, kind: WorkspaceKind, owner: &str, commit: &ObjectId) -> Result<Slot, Error> {
+        let slot = self.make_ready(kind, owner, commit)?;
+        if kind == WorkspaceKind::Maker {
+            slot.hand_to_maker()?;
+        }
+        Ok(slot)
+    }
+
+    /// The same for somebody who comes later: a maker's copy holds no work before [`Slot::hand_to_maker`].
+    pub fn make_ready(&self, kind: WorkspaceKind, owner: &str, commit: &ObjectId) -> Result<Slot, Error> {
         files::make_private_dir(&self.dir).map_err(|source| Error::Io { path: self.dir.clone(), source })?;
         let mut slot = self.reserve(kind, owner, commit)?;
         slot.prepare(owner, commit)?;

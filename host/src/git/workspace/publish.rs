@@ -6,7 +6,7 @@ use super::{Error, Slot};
 use crate::failpoint;
 use crate::git::ObjectId;
 use crate::git::checkouts::Checkout;
-use crate::git::native::{AskGit, Native, is_ref_name};
+use crate::git::native::{AskGit, Native, RefChange, RefLog, Refs, is_ref_name};
 use crate::git::repo::{Repo, short_name};
 
 const DEADLINE: Duration = Duration::from_secs(600);
@@ -53,14 +53,17 @@ impl Slot {
         Ok(())
     }
 
-    /// Copies a few objects that were made by [`Slot::collect`] one by one, each synced. What an agent committed itself
+    /// Copies a few objects that were made by [`Slot::collect`] one by one, and all synced. What an agent committed itself
     /// is in a pack, which git has checked and sends.
     fn send_here(&self, commit: &ObjectId) -> Native<()> {
         let (ours, users) = (self.objects()?, self.repo.native()?);
+        let (mut content, mut expected) = (Vec::new(), Vec::new());
         for (oid, kind) in ours.own_objects(commit, FEW)? {
-            if users.write(kind, &ours.read(&oid, kind)?, true)? != oid {
-                return Err(AskGit);
-            }
+            content.push((kind, ours.read(&oid, kind)?));
+            expected.push(oid);
+        }
+        if users.write_durable(&content)? != expected {
+            return Err(AskGit);
         }
         if users.has_commit(commit)? { Ok(()) } else { Err(AskGit) }
     }
@@ -71,8 +74,47 @@ const FEW: usize = 24;
 
 /// Points refs of our own at commits that are in the user's store.
 pub(crate) fn point(repo: &Repo, wanted: &[(ObjectId, String)]) -> Result<(), Error> {
+    if point_here(repo, &moves(repo, wanted)?).is_ok() {
+        return Ok(());
+    }
+    // Something may have moved meanwhile.
+    let moves = moves(repo, wanted)?;
+    let commands = moves.iter().map(|one| {
+        let old = one.old.clone().unwrap_or_else(|| one.new.zero_like());
+        update(&one.name, &one.new, &old)
+    });
+    let commands: Vec<Vec<u8>> = commands.collect();
+    if commands.is_empty() {
+        return Ok(());
+    }
+    let args = ["update-ref", "-m", PUBLISH, "-z", "--stdin"];
+    repo.refs()?.args(args).input(commands.concat()).done()?;
+    Ok(())
+}
+
+const PUBLISH: &str = "archeflow: publish";
+
+/// A ref that is to be elsewhere.
+#[derive(Debug, PartialEq, Eq)]
+struct RefMove {
+    name: String,
+    new: ObjectId,
+    old: Option<ObjectId>,
+}
+
+fn point_here(repo: &Repo, moves: &[RefMove]) -> Native<()> {
+    if moves.is_empty() {
+        return Ok(());
+    }
+    let which = repo.user.logged_refs(repo.work_tree.is_some())?;
+    let changes: Vec<RefChange<'_>> =
+        moves.iter().map(|one| RefChange { name: &one.name, new: &one.new, old: one.old.as_ref() }).collect();
+    Refs::of(&repo.common_dir)?.change(&changes, &RefLog { which, message: PUBLISH })
+}
+
+fn moves(repo: &Repo, wanted: &[(ObjectId, String)]) -> Result<Vec<RefMove>, Error> {
     let checkouts = repo.checkouts()?;
-    let mut commands = Vec::new();
+    let mut moves = Vec::new();
     for (commit, reference) in wanted {
         check_ours(repo, reference)?;
         let now = repo.resolve(reference)?;
@@ -80,26 +122,20 @@ pub(crate) fn point(repo: &Repo, wanted: &[(ObjectId, String)]) -> Result<(), Er
             continue;
         }
         check_not_checked_out(&checkouts, reference)?;
-        let old = now.clone().unwrap_or_else(|| commit.zero_like());
-        commands.push(update(reference, commit, &old));
+        moves.push(RefMove { name: reference.clone(), new: commit.clone(), old: now.clone() });
         if let Some(old) = now
             && !repo.is_ancestor(&old, commit)?
         {
             // What a ref stops pointing at stays reachable.
             let kept = format!("refs/archeflow/keep/replaced/{old}");
             // Two refs may be at the same commit; git takes no ref twice in one transaction.
-            let command = update(&kept, &old, &old.zero_like());
-            if repo.resolve(&kept)?.is_none() && !commands.contains(&command) {
-                commands.push(command);
+            let keep = RefMove { name: kept, new: old, old: None };
+            if repo.resolve(&keep.name)?.is_none() && !moves.contains(&keep) {
+                moves.push(keep);
             }
         }
     }
-    if commands.is_empty() {
-        return Ok(());
-    }
-    let args = ["update-ref", "-m", "archeflow: publish", "-z", "--stdin"];
-    repo.refs()?.args(args).input(commands.concat()).done()?;
-    Ok(())
+    Ok(moves)
 }
 
 /// Takes a branch of ours out of sight: its commit stays reachable under `keep`. `false` when there is no branch.

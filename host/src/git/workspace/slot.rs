@@ -366,10 +366,36 @@ impl Slot {
         if self.kind == WorkspaceKind::Reader {
             os::set_mode(&tree, 0o555)?;
         }
-        files::write(&self.dir.join("owner"), owner.as_bytes())?;
-        if self.kind == WorkspaceKind::Maker {
-            files::write(&self.dir.join(PENDING), commit.as_str().as_bytes())?;
+        files::write(&self.dir.join("owner"), owner.as_bytes())
+    }
+
+    /// From here on it may hold work that has to be published.
+    pub fn hand_to_maker(&self) -> Result<(), Error> {
+        let Some(commit) = &self.base else { return Err(Error::TreeGone { tree: self.tree() }) };
+        let pending = self.dir.join(PENDING);
+        files::write(&pending, commit.as_str().as_bytes()).map_err(|source| self.io(source))
+    }
+
+    /// Brings a reader's copy that is as it was handed out to another commit. If that fails, the copy is of no use to the
+    /// caller, and its next use begins from nothing.
+    pub fn bring_to(&mut self, commit: &ObjectId) -> Result<(), Error> {
+        let Some(at) = self.at().filter(|_| self.kind == WorkspaceKind::Reader) else {
+            return Err(Error::TreeGone { tree: self.tree() });
+        };
+        self.forget_objects();
+        self.forget_at()?;
+        files::open_dirs(&self.tree());
+        if self.move_here(Some(&at), commit).is_err() {
+            return Err(self.io(io::Error::other("could not be brought to another commit")));
         }
+        self.hide_client_files(CopyAge::New)?;
+        files::close_dirs(&self.tree());
+        let git = self.tree().join(".git");
+        files::write(&git.join("refs/heads/archeflow"), format!("{commit}\n").as_bytes())
+            .and_then(|()| fs::copy(self.host_dir().join("index"), git.join("index")))
+            .map_err(|source| self.io(source))?;
+        self.set_at(commit)?;
+        self.base = Some(commit.clone());
         Ok(())
     }
 
