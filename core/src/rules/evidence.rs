@@ -3,10 +3,13 @@
 //!
 //! Evidence counts wherever the reviewer put it: in a column of its own, in the description, in a file that it names.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use crate::event::Unfounded;
 use crate::model::{Citation, Finding, PROGRAM, Proof, Severity};
+use crate::rules::phrases::Phrases;
 
 /// Phrases that make a claim a guess.
 pub const HEDGES: [&str; 5] = ["might be", "could potentially", "appears to", "seems like", "may not"];
@@ -71,7 +74,7 @@ pub fn weigh_by(finding: &Finding, required: &BTreeMap<String, BTreeSet<Proof>>)
         (!wanted.iter().all(shows)).then_some(Unfounded::RequiredEvidenceMissing)
     };
     match weigh(finding) {
-        None | Some(Unfounded::LineUnrelated) => lacks().or_else(|| weigh(finding)),
+        why @ (None | Some(Unfounded::LineUnrelated)) => lacks().or(why),
         why => why,
     }
 }
@@ -122,11 +125,27 @@ fn shows_a_run(finding: &Finding) -> bool {
     if finding.reproduction.is_some() {
         return true;
     }
-    let (evidence, description) = (finding.evidence.to_lowercase(), finding.description.to_lowercase());
-    SHOWN.iter().any(|words| evidence.contains(words) || description.contains(words))
-        || SHOWN_AS_EVIDENCE.iter().any(|words| evidence.contains(words))
+    static SIGNS: LazyLock<Phrases> =
+        LazyLock::new(|| Phrases::anywhere(&[(ANYWHERE, &SHOWN), (IN_EVIDENCE, &SHOWN_AS_EVIDENCE)]));
+    let (evidence, description) = (small(&finding.evidence), small(&finding.description));
+    SIGNS.all(&evidence) != 0
+        || SIGNS.all(&description) & ANYWHERE != 0
         || reports_a_run(&evidence)
         || reports_a_run(&description)
+}
+
+const ANYWHERE: u32 = 1;
+const IN_EVIDENCE: u32 = 2;
+
+/// A text in lower case, without a copy where it is.
+fn small(text: &str) -> Cow<'_, str> {
+    let large = |byte: u8| u8::from(!byte.is_ascii() | byte.is_ascii_uppercase());
+    // Without a way out in the middle, many bytes are looked at in one step.
+    if text.bytes().fold(0, |any, byte| any | large(byte)) == 0 {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(text.to_lowercase())
+    }
 }
 
 /// Words that begin the report of a run, and words that say what came of it.
@@ -218,22 +237,29 @@ fn reports_a_run(text: &str) -> bool {
         }
     }
     text.split('\n').flat_map(|line| line.split(". ")).any(|sentence| {
-        let starts = RUNNING.iter().filter_map(|word| found_word(sentence, word)).min();
-        let Some(rest) = starts.and_then(|at| sentence.get(at..)) else { return false };
-        let Some(result) = RESULTS.iter().filter_map(|word| found_word(rest, word)).min() else {
+        let Some(rest) = found_word(sentence, &RUNNING).and_then(|at| sentence.get(at..)) else {
             return false;
         };
+        let Some(result) = found_word(rest, &RESULTS) else { return false };
         rest.get(..result).is_some_and(|run| run.contains(['(', '`', '/', '=', '"']) || run.contains("--"))
     })
 }
 
-/// Where a word begins in a text, as a whole word.
-fn found_word(text: &str, word: &str) -> Option<usize> {
-    let edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && c != '_');
-    text.match_indices(word).map(|(at, _)| at).find(|at| {
-        let before = text.get(..*at).and_then(|text| text.chars().next_back());
-        let after = text.get(at + word.len()..).and_then(|text| text.chars().next());
-        edge(before) && edge(after)
+/// Where the first of these words begins in a text, as a whole word. One of them may be two words.
+fn found_word(text: &str, words: &[&str]) -> Option<usize> {
+    let is_edge = |c: char| !c.is_alphanumeric() && c != '_';
+    let mut start = 0;
+    text.split_inclusive(is_edge).find_map(|piece| {
+        let (at, word) = (start, piece.strip_suffix(is_edge).unwrap_or(piece));
+        start += piece.len();
+        let goes_on = |rest: &str| {
+            let rest =
+                rest.strip_prefix(' ').and_then(|rest| text.get(at + word.len() + 1..)?.strip_prefix(rest));
+            piece.ends_with(' ') && rest.is_some_and(|rest| !rest.starts_with(|c: char| !is_edge(c)))
+        };
+        let is_one =
+            |known: &&&str| known.strip_prefix(word).is_some_and(|rest| rest.is_empty() || goes_on(rest));
+        words.iter().find(is_one).filter(|_| !word.is_empty()).map(|_| at)
     })
 }
 
