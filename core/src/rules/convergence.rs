@@ -55,9 +55,10 @@ fn merge_alike(findings: &[Finding], policy: &Convergence) -> Vec<Tracked> {
             if !comparable {
                 continue;
             }
-            let likeness = claim.compare(lead);
-            if likeness.is_same() && best.is_none_or(|(points, _)| likeness.points > points) {
-                best = Some((likeness.points, at));
+            if let Some(points) = claim.points_if_same(lead)
+                && best.is_none_or(|(most, _)| points > most)
+            {
+                best = Some((points, at));
             }
         }
         match best.and_then(|(_, at)| merged.get_mut(at)) {
@@ -169,15 +170,18 @@ pub fn follow(
     let mut class: Vec<Option<Class>> = vec![None; current.len()];
     let previous: &[Tracked] = history.last().copied().unwrap_or(&[]);
     let mut seen_later: BTreeSet<&str> = BTreeSet::new();
-
+    // What is read out of the findings is the same for every cycle they are compared with.
+    let is_compared = policy.overlap == Overlap::Weighed && history.iter().any(|cycle| !cycle.is_empty());
+    let claims: Vec<FindingClaim<'_>> =
+        current.iter().filter(|_| is_compared).map(FindingClaim::of_tracked).collect();
+    let mut known_as: Vec<(usize, &Tracked, u32)> = Vec::new();
     for (age, cycle) in history.iter().rev().enumerate() {
         let open: Vec<usize> =
             (0..current.len()).filter(|i| class.get(*i).is_some_and(Option::is_none)).collect();
         let gone: Vec<&Tracked> = cycle.iter().filter(|old| !seen_later.contains(old.id.as_str())).collect();
-        for (i, old) in pair(&current, &open, &gone, policy) {
-            if let (Some(found), Some(slot)) = (current.get_mut(i), class.get_mut(i)) {
-                found.id.clone_from(&old.id);
-                found.cycles_open = if age == 0 { old.cycles_open + 1 } else { 1 };
+        for (i, old) in pair(&current, &claims, &open, &gone, policy) {
+            if let Some(slot) = class.get_mut(i) {
+                known_as.push((i, old, if age == 0 { old.cycles_open + 1 } else { 1 }));
                 *slot = Some(match age {
                     0 => Class::Persistent,
                     1 => Class::Oscillating,
@@ -186,6 +190,12 @@ pub fn follow(
             }
         }
         seen_later.extend(cycle.iter().map(|old| old.id.as_str()));
+    }
+    for (i, old, cycles_open) in known_as {
+        if let Some(found) = current.get_mut(i) {
+            found.id.clone_from(&old.id);
+            found.cycles_open = cycles_open;
+        }
     }
     name_the_new(&mut current, &seen_later);
     if history.is_empty() {
@@ -384,12 +394,13 @@ fn below(trend: &Trend, percent: u32) -> bool {
 /// Pairs findings of two cycles one to one, the best overlap first.
 fn pair<'a>(
     current: &[Tracked],
+    claims: &[FindingClaim<'_>],
     open: &[usize],
     old: &[&'a Tracked],
     policy: &Convergence,
 ) -> Vec<(usize, &'a Tracked)> {
     if policy.overlap == Overlap::Weighed {
-        return one_to_one(candidates(current, open, old), old);
+        return one_to_one(candidates(current, claims, open, old), old);
     }
     let mut places: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
     for (j, before) in old.iter().enumerate() {
@@ -413,21 +424,24 @@ fn pair<'a>(
 }
 
 /// The pairs of findings of two cycles that are the same by [`FindingClaim::compare`].
-fn candidates(current: &[Tracked], open: &[usize], old: &[&Tracked]) -> Vec<Candidate> {
+fn candidates(
+    current: &[Tracked],
+    claims: &[FindingClaim<'_>],
+    open: &[usize],
+    old: &[&Tracked],
+) -> Vec<Candidate> {
     let old_claims: Vec<FindingClaim<'_>> =
         old.iter().map(|before| FindingClaim::of_tracked(before)).collect();
     let flood = open.len().saturating_mul(old.len()) > FLOOD * FLOOD;
     let mut candidates = Vec::new();
     for &i in open {
-        let Some(found) = current.get(i) else { continue };
-        let claim = FindingClaim::of_tracked(found);
+        let (Some(found), Some(claim)) = (current.get(i), claims.get(i)) else { continue };
         for (j, (before, known)) in old.iter().zip(&old_claims).enumerate() {
             if flood && before.file != found.file {
                 continue;
             }
-            let likeness = claim.compare(known);
-            if likeness.is_same() {
-                let shared = usize::try_from(likeness.points).unwrap_or(0);
+            if let Some(points) = claim.points_if_same(known) {
+                let shared = usize::try_from(points).unwrap_or(0);
                 let distance = found.line.abs_diff(before.line);
                 candidates.push(Candidate { shared, of: 100, distance, i, j });
             }

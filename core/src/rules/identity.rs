@@ -57,21 +57,31 @@ pub struct FindingClaim<'a> {
     sources: Vec<&'a str>,
     /// A digest of the code it is about; empty if that is not known.
     anchor: &'a str,
-    /// In order and each once, and so are the names.
-    words: Vec<Stem>,
+    words: Stems,
+    /// In order and each once.
     names: Vec<String>,
 }
 
-/// A word as it is compared: at most [`STEM`] characters, in place, since there are many.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Stem([u8; 4 * STEM]);
+/// The words of a claim as they are compared, in order and each once.
+#[derive(Debug, Clone)]
+struct Stems {
+    /// Those of up to eight bytes, as numbers: nearly all.
+    short: Vec<u64>,
+    long: Vec<String>,
+}
 
-impl Stem {
-    /// A text has no NUL inside of a word, so what fills the rest makes no two stems the same.
-    fn of(text: &str) -> Stem {
-        let mut stem = [0; 4 * STEM];
-        stem.iter_mut().zip(text.bytes()).for_each(|(into, byte)| *into = byte);
-        Stem(stem)
+impl Stems {
+    fn len(&self) -> usize {
+        self.short.len() + self.long.len()
+    }
+
+    fn count_shared(&self, other: &Stems) -> usize {
+        count_shared(&self.short, &other.short) + count_shared(&self.long, &other.long)
+    }
+
+    fn remove_all(&mut self, other: &Stems) {
+        self.short.retain(|stem| other.short.binary_search(stem).is_err());
+        self.long.retain(|stem| other.long.binary_search(stem).is_err());
     }
 }
 
@@ -117,9 +127,8 @@ impl<'a> FindingClaim<'a> {
         let (mut words, names) = read(description);
         let (of_file, _) = read(file);
         // Every finding about a file may name it, so its name tells them apart only where nothing else is left.
-        let of_claim = |word: &Stem| of_file.binary_search(word).is_err();
-        if words.iter().any(of_claim) {
-            words.retain(of_claim);
+        if words.count_shared(&of_file) < words.len() {
+            words.remove_all(&of_file);
         }
         FindingClaim { file, line, category, sources: Vec::new(), anchor: "", words, names }
     }
@@ -138,52 +147,87 @@ impl<'a> FindingClaim<'a> {
 
     /// Compares two findings. Symmetric.
     pub fn compare(&self, other: &FindingClaim<'_>) -> Likeness {
-        let mut likeness = Likeness { points: 0, needed: SAME, reasons: Vec::new() };
-        let shared = count_shared(&self.words, &other.words);
+        let mut reasons = Vec::new();
+        let (points, needed) = self.count(other, |reason, points| reasons.push((reason, points)));
+        Likeness { points, needed, reasons }
+    }
+
+    /// The points of two findings that are the same, without the reasons.
+    pub(crate) fn points_if_same(&self, other: &FindingClaim<'_>) -> Option<i32> {
+        if self.is_elsewhere(other) {
+            return None;
+        }
+        let (points, needed) = self.count(other, |_, _| {});
+        (points >= needed).then_some(points)
+    }
+
+    pub(crate) fn is_in_file_of(&self, other: &FindingClaim<'_>) -> bool {
+        self.file == other.file
+    }
+
+    /// Two files without a common name of code are two places; one without a file is nowhere.
+    fn is_elsewhere(&self, other: &FindingClaim<'_>) -> bool {
+        self.file != other.file
+            && !self.is_about_same_code(other)
+            && (self.file.is_empty() || other.file.is_empty() || count_shared(&self.names, &other.names) == 0)
+    }
+
+    fn is_about_same_code(&self, other: &FindingClaim<'_>) -> bool {
+        !self.anchor.is_empty() && self.anchor == other.anchor
+    }
+
+    /// The points, and those from which on the two are the same.
+    fn count(&self, other: &FindingClaim<'_>, mut note: impl FnMut(LikenessReason, i32)) -> (i32, i32) {
+        let (mut points, mut needed) = (0, SAME);
+        let mut add = |more: i32, reason| {
+            points += more;
+            note(reason, more);
+        };
+        let shared = self.words.count_shared(&other.words);
         let of = self.words.len() + other.words.len();
         let words = match of {
             0 => 100,
             of => i32::try_from(shared * 200 / of).unwrap_or(0),
         };
-        likeness.add(words, LikenessReason::Words);
-        if self.words.is_empty() != other.words.is_empty() || (of > 0 && shared == 0) {
-            likeness.needed = i32::MAX;
+        add(words, LikenessReason::Words);
+        if of > 0 && shared == 0 {
+            needed = i32::MAX;
         }
-        let same_code = !self.anchor.is_empty() && self.anchor == other.anchor;
+        let same_code = self.is_about_same_code(other);
         let (a, b) = (self.line, other.line);
         if same_code {
-            likeness.add(SAME_LINE, LikenessReason::SameCode);
+            add(SAME_LINE, LikenessReason::SameCode);
         } else if self.file == other.file && a > 0 && b > 0 {
             if a == b {
-                likeness.add(SAME_LINE, LikenessReason::SameLine);
+                add(SAME_LINE, LikenessReason::SameLine);
             } else if a.abs_diff(b) > FAR_LINES {
-                likeness.add(FAR, LikenessReason::FarLines);
+                add(FAR, LikenessReason::FarLines);
             }
         }
         if !self.names.is_empty() && !other.names.is_empty() {
             let shared = count_shared(&self.names, &other.names) * 100;
             let of = self.names.len().min(other.names.len());
             if shared >= of * 80 {
-                likeness.add(SHARED_NAMES, LikenessReason::SharedNames);
+                add(SHARED_NAMES, LikenessReason::SharedNames);
             } else if of >= 2 && shared < of * 35 {
-                likeness.add(OTHER_NAMES, LikenessReason::OtherNames);
+                add(OTHER_NAMES, LikenessReason::OtherNames);
             }
         }
+        let mut need = |reason| {
+            needed = needed.saturating_add(MARGIN);
+            note(reason, -MARGIN);
+        };
         if self.file != other.file && !same_code {
-            likeness.need(LikenessReason::OtherFile);
-            // Two files without a common name of code are two places; one without a file is nowhere.
-            if self.file.is_empty() || other.file.is_empty() || count_shared(&self.names, &other.names) == 0 {
-                likeness.needed = i32::MAX;
-            }
+            need(LikenessReason::OtherFile);
         }
         if self.category != other.category {
-            likeness.need(LikenessReason::OtherCategory);
+            need(LikenessReason::OtherCategory);
         }
         let known = !self.sources.is_empty() && !other.sources.is_empty();
         if known && !self.sources.iter().any(|source| other.sources.contains(source)) {
-            likeness.need(LikenessReason::OtherReviewer);
+            need(LikenessReason::OtherReviewer);
         }
-        likeness
+        (points, if self.is_elsewhere(other) { i32::MAX } else { needed })
     }
 }
 
@@ -205,16 +249,6 @@ impl Likeness {
     /// The same, where a mistake hides a finding.
     pub fn is_surely_same(&self) -> bool {
         self.points >= self.needed.saturating_add(MARGIN)
-    }
-
-    fn add(&mut self, points: i32, reason: LikenessReason) {
-        self.points += points;
-        self.reasons.push((reason, points));
-    }
-
-    fn need(&mut self, reason: LikenessReason) {
-        self.needed = self.needed.saturating_add(MARGIN);
-        self.reasons.push((reason, -MARGIN));
     }
 }
 
@@ -271,15 +305,34 @@ pub(crate) fn names(text: &str) -> BTreeSet<String> {
     names
 }
 
+/// Whether a text may name code. A no is certain.
+pub(crate) fn may_name(text: &str) -> bool {
+    let is_small = |byte: u8| byte.is_ascii_lowercase() | byte.is_ascii_digit();
+    let bytes = text.as_bytes();
+    let joins = |before: u8, byte: u8| u8::from(is_small(before) & byte.is_ascii_uppercase());
+    let marks = |byte: u8| u8::from((byte == b'`') | (byte == b'_') | (byte >= 0x80));
+    // Without a way out in the middle, many bytes are looked at in one step.
+    let later = bytes.get(1..).unwrap_or_default();
+    bytes.iter().fold(0, |any, byte| any | marks(*byte)) != 0
+        || bytes.iter().zip(later).fold(0, |any, (before, byte)| any | joins(*before, *byte)) != 0
+}
+
 /// The words of a claim, as stems, and the names of code in it.
-fn read(description: &str) -> (Vec<Stem>, Vec<String>) {
-    let (mut words, mut names) = (Vec::with_capacity(CLAIM_WORDS), Vec::new());
-    read_up_to(description, CLAIM_WORDS, |word| words.push(Stem::of(word)), |name| names.push(name));
-    (ordered(words), ordered(names))
+fn read(description: &str) -> (Stems, Vec<String>) {
+    let (mut short, mut long, mut names) = (Vec::with_capacity(CLAIM_WORDS), Vec::new(), Vec::new());
+    let word = |word: &str| match packed(word) {
+        Some(number) => short.push(number),
+        None => long.push(word.to_owned()),
+    };
+    read_up_to(description, CLAIM_WORDS, word, |name| names.push(name));
+    (Stems { short: ordered(short), long: ordered(long) }, ordered(names))
 }
 
 /// Calls back with each word and each name, in the order of the text.
 fn read_up_to(description: &str, most: usize, mut word: impl FnMut(&str), mut name: impl FnMut(String)) {
+    if description.is_ascii() {
+        return read_ascii(description, most, word, name);
+    }
     let mut in_code = false;
     for text in description.split_whitespace().take(most) {
         for (at, piece) in text.split('`').enumerate() {
@@ -287,27 +340,87 @@ fn read_up_to(description: &str, most: usize, mut word: impl FnMut(&str), mut na
                 in_code = !in_code;
             }
             for identifier in piece.split(|c: char| !c.is_alphanumeric() && c != '_') {
-                if identifier.is_empty() {
-                    continue;
-                }
-                // Most are one word in small letters, which needs no copy.
                 let one_part = identifier.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-                let parts = if one_part { Vec::new() } else { parts(identifier) };
-                let is_name = in_code || parts.len() > 1;
-                if is_name
-                    && letters(identifier) >= 3
-                    && !identifier.starts_with(|c: char| c.is_ascii_digit())
-                {
-                    name(identifier.to_lowercase());
-                }
-                if one_part {
-                    put(&mut word, identifier);
-                }
-                for part in parts {
-                    put(&mut word, &part);
-                }
+                read_identifier(identifier, one_part, in_code, &mut word, &mut name);
             }
         }
+    }
+}
+
+/// What a byte of ASCII is to an identifier: small letters and digits, what makes it more than one part, white space,
+/// and the rest.
+const SMALL: u8 = 1;
+const JOINS: u8 = 2;
+const SPACE: u8 = 3;
+static KINDS: [u8; 256] = {
+    let mut kinds = [0; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        kinds[byte] = match byte as u8 {
+            b'a'..=b'z' | b'0'..=b'9' => SMALL,
+            b'A'..=b'Z' | b'_' => JOINS,
+            b' ' | b'\t'..=b'\r' => SPACE,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    kinds
+};
+
+/// The same for a text in ASCII, byte by byte.
+fn read_ascii(text: &str, most: usize, mut word: impl FnMut(&str), mut name: impl FnMut(String)) {
+    let (mut tokens, mut in_token, mut in_code) = (0, false, false);
+    // Where the identifier at hand begins, and whether it has small letters and digits only.
+    let (mut start, mut one_part) = (None, true);
+    for (at, byte) in text.bytes().enumerate() {
+        let kind = KINDS[usize::from(byte)];
+        if kind == SMALL && start.is_some() {
+            continue;
+        }
+        if kind != SPACE && !in_token {
+            if tokens == most {
+                return;
+            }
+            tokens += 1;
+        }
+        in_token = kind != SPACE;
+        if kind == SMALL || kind == JOINS {
+            start = start.or(Some(at));
+            one_part &= kind == SMALL;
+            continue;
+        }
+        if let Some(identifier) = start.take().and_then(|start| text.get(start..at)) {
+            read_identifier(identifier, one_part, in_code, &mut word, &mut name);
+            one_part = true;
+        }
+        in_code ^= byte == b'`';
+    }
+    if let Some(identifier) = start.and_then(|start| text.get(start..)) {
+        read_identifier(identifier, one_part, in_code, &mut word, &mut name);
+    }
+}
+
+/// `one_part`: small letters and digits only, as most are, which needs no copy.
+fn read_identifier(
+    identifier: &str,
+    one_part: bool,
+    in_code: bool,
+    word: &mut impl FnMut(&str),
+    name: &mut impl FnMut(String),
+) {
+    if identifier.is_empty() {
+        return;
+    }
+    let parts = if one_part { Vec::new() } else { parts(identifier) };
+    let is_name = in_code || parts.len() > 1;
+    if is_name && letters(identifier) >= 3 && !identifier.starts_with(|c: char| c.is_ascii_digit()) {
+        name(identifier.to_lowercase());
+    }
+    if one_part {
+        put_ascii(word, identifier);
+    }
+    for part in parts {
+        put(word, &part);
     }
 }
 
@@ -335,8 +448,11 @@ fn parts(identifier: &str) -> Vec<String> {
 }
 
 fn put(put: &mut impl FnMut(&str), word: &str) {
+    if word.is_ascii() {
+        return put_ascii(put, word);
+    }
     // Scripts without spaces: two characters are about what a word is elsewhere.
-    if !word.is_ascii() && word.chars().any(is_unspaced) {
+    if word.chars().any(is_unspaced) {
         let characters: Vec<char> = word.chars().collect();
         characters.windows(2).for_each(|pair| put(&pair.iter().collect::<String>()));
         if let [one] = characters.as_slice() {
@@ -344,12 +460,19 @@ fn put(put: &mut impl FnMut(&str), word: &str) {
         }
         return;
     }
-    if word.chars().count() < 3 || is_common(word) {
+    if word.chars().count() < 3 {
         return;
     }
     let stem = stem(word);
     let end = stem.char_indices().nth(STEM).map_or(stem.len(), |(at, _)| at);
     put(stem.get(..end).unwrap_or(stem));
+}
+
+fn put_ascii(put: &mut impl FnMut(&str), word: &str) {
+    if word.len() >= 3 && !is_common(word) {
+        let length = ascii_stem(word.as_bytes()).min(STEM);
+        put(word.get(..length).unwrap_or(word));
+    }
 }
 
 /// Every word of every finding is looked up here, so they are compared as numbers.
@@ -377,6 +500,69 @@ fn stem(word: &str) -> &str {
     single.unwrap_or_else(|| stem.strip_suffix('e').filter(long).unwrap_or(stem))
 }
 
+/// The length of [`stem`] of a word in ASCII.
+fn ascii_stem(word: &[u8]) -> usize {
+    fn without_e(word: &[u8]) -> usize {
+        match word {
+            [_, _, _, .., b'e'] => word.len() - 1,
+            _ => word.len(),
+        }
+    }
+    let (stem, may_be_doubled) = match word {
+        [stem @ .., b'i', b'n', b'g'] if stem.len() >= 3 => (stem, true),
+        [stem @ .., b'e', b'd'] if stem.len() >= 3 => (stem, true),
+        [stem @ .., b'e', b's'] if stem.len() >= 3 => (stem, false),
+        [stem @ .., b's'] if stem.len() >= 3 => (stem, false),
+        [stem @ .., b'l', b'y'] if stem.len() >= 3 => (stem, false),
+        word => return without_e(word),
+    };
+    match stem {
+        [single @ .., one, other]
+            if may_be_doubled && one == other && !matches!(other, b's' | b'l') && single.len() >= 2 =>
+        {
+            stem.len() - 1
+        }
+        _ => without_e(stem),
+    }
+}
+
 fn is_unspaced(c: char) -> bool {
     matches!(u32::from(c), 0x0e00..=0x0eff | 0x3040..=0x30ff | 0x3400..=0x4dbf | 0x4e00..=0x9fff | 0xac00..=0xd7af)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CLAIM_WORDS, ascii_stem, may_name, names, put, read_up_to, stem, words};
+
+    #[test]
+    fn af_101_texts_in_ascii_are_read_like_others() {
+        let texts = [
+            "",
+            " `",
+            "The parser drops the last byte of a frame.",
+            "parseApiMessage and parse_api_message; `x` `let total = sum(&parts)`a b`c_d",
+            "running stopped falling passed planning agreed timing times goes flies ly eed ing sly bees",
+            "A\tB\x0b\x0cC\r\nd__e _ f_ 12ab ABc aBC9De HTTPServer `open",
+            "eeed aaing aaaing bbbed essed",
+        ];
+        for text in texts {
+            // A word that is not ASCII, and says nothing, makes it another text.
+            let other = format!("{text} \u{e9}");
+            let mut both = [Vec::new(), Vec::new()];
+            for (found, text) in both.iter_mut().zip([text, &other]) {
+                let mut named = Vec::new();
+                read_up_to(text, CLAIM_WORDS, |word| found.push(word.to_owned()), |name| named.push(name));
+                found.extend(named);
+            }
+            assert_eq!(both[0], both[1], "{text}");
+            assert_eq!(words(text), words(&other), "{text}");
+            assert!(may_name(text) || names(text).is_empty(), "{text}");
+            for word in text.split_whitespace() {
+                assert_eq!(ascii_stem(word.as_bytes()), stem(word).len(), "{word}");
+            }
+        }
+        let mut short = Vec::new();
+        put(&mut |word: &str| short.push(word.to_owned()), "\u{e9}\u{e9}");
+        assert!(short.is_empty());
+    }
 }

@@ -67,10 +67,13 @@ pub fn unescape_letters(text: &str) -> Option<String> {
 
 /// What two texts of one path have in common, for comparing only: without quotation marks, with slashes, and with
 /// composed letters (`ö` may be written as one character or as `o` and a mark).
-pub fn path_key(text: &str) -> String {
+pub fn path_key(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() && !text.starts_with('"') && !text.contains('\\') {
+        return Cow::Borrowed(text);
+    }
     let plain = plain_path(text);
     let slashes = plain.replace('\\', "/");
-    if is_nfc(&slashes) { slashes } else { slashes.nfc().collect() }
+    Cow::Owned(if is_nfc(&slashes) { slashes } else { slashes.nfc().collect() })
 }
 
 /// A path as people write it: without quotation marks and escapes, where that is possible.

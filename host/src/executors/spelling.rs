@@ -24,10 +24,10 @@ pub(super) fn respell(repo: &Repo, commit: &str, answer: &mut Answer) -> Result<
     }
     let mut by_key: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
     for entry in repo.list_dir(&commit, b"")? {
-        by_key.entry(path_key(&quote_path(&entry.path))).or_default().push(entry.path);
+        by_key.entry(path_key(&quote_path(&entry.path)).into_owned()).or_default().push(entry.path);
     }
     for path in named {
-        let Some(known) = by_key.get(&path_key(path)) else { continue };
+        let Some(known) = by_key.get(&*path_key(path)) else { continue };
         let own = unquote_path(path).unwrap_or_default();
         if let [only] = known.as_slice()
             && *only != own

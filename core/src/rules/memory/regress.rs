@@ -3,8 +3,7 @@
 use super::Shared;
 use crate::event::Tracked;
 use crate::model::{Memory, Resolved};
-use crate::rules::bag::Bag;
-use crate::rules::convergence::keywords;
+use crate::rules::bag::{Bag, BagWords};
 
 /// A finding, by its id, and the run that had resolved it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,14 +15,16 @@ pub struct Regression {
 /// The same file, the same category, and at least N of the same words. Lines move and reviewers differ from run
 /// to run, so neither counts. `past` is oldest first; the latest run that resolved it is named.
 pub fn regressions(open: &[Tracked], past: &[Resolved], policy: &Memory) -> Vec<Regression> {
-    let same = |found: &Tracked, old: &Resolved| {
+    let past: Vec<(&Resolved, BagWords)> =
+        past.iter().map(|old| (old, BagWords::of(&old.description))).collect();
+    let same = |found: &Tracked, (old, words): &&(&Resolved, BagWords)| {
         found.file == old.file
             && found.category == old.category
-            && Bag::of(&found.description).may_share(&keywords(&old.description), policy.match_percent)
+            && Bag::of(&found.description).may_share(words, policy.match_percent)
             && Shared::between(&found.description, &old.description).reaches(policy.match_percent)
     };
     let back = |found: &Tracked| {
-        let old = past.iter().rev().find(|old| same(found, old))?;
+        let (old, _) = past.iter().rev().find(|old| same(found, old))?;
         Some(Regression { id: found.id.clone(), run_id: old.run_id.clone() })
     };
     open.iter().filter_map(back).collect()

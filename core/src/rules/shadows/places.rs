@@ -1,6 +1,6 @@
 //! Which files belong to a change, and which of them are code.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Cow;
 
 use crate::model::{Change, Finding, Proposal};
 use crate::text::path_key;
@@ -9,46 +9,50 @@ use crate::text::path_key;
 ///
 /// They are compared by [`path_key`]: quotation marks and the two ways to write an `ö` make no other file.
 #[derive(Debug, Default)]
-pub(crate) struct Places {
-    files: BTreeSet<String>,
-    by_name: BTreeMap<String, Vec<String>>,
+pub(crate) struct Places<'a> {
+    /// Each with its name first, in order.
+    files: Vec<(Cow<'a, str>, Cow<'a, str>)>,
     /// `src/http/` and `migrations/*.sql`: the text before the star or after the last slash.
     folders: Vec<(String, String)>,
     /// Some files are not known, so nothing counts as outside.
     open: bool,
 }
 
-impl Places {
-    pub(crate) fn of_change(change: &Change) -> Places {
+impl<'a> Places<'a> {
+    pub(crate) fn of_change(change: &'a Change) -> Places<'a> {
         let mut places = Places { open: change.files_left_out > 0, ..Places::default() };
-        for file in &change.files {
-            places.add(&file.path);
-        }
+        places.add_all(change.files.iter().map(|file| file.path.as_str()));
         places
     }
 
-    pub(crate) fn of_proposal(proposal: &Proposal) -> Places {
+    pub(crate) fn of_proposal(proposal: &'a Proposal) -> Places<'a> {
         let mut places = Places::default();
         places.plan(proposal);
         places
     }
 
     /// The files of a plan beside those already there.
-    pub(crate) fn plan(&mut self, proposal: &Proposal) {
-        for path in &proposal.files {
-            self.add(path);
-        }
+    pub(crate) fn plan(&mut self, proposal: &'a Proposal) {
+        self.add_all(proposal.files.iter().map(String::as_str));
     }
 
-    fn add(&mut self, path: &str) {
+    fn add_all(&mut self, paths: impl Iterator<Item = &'a str>) {
+        paths.for_each(|path| self.add(path));
+        self.files.sort_unstable();
+    }
+
+    fn add(&mut self, path: &'a str) {
         let path = path_key(path);
         if let Some((before, after)) = path.split_once('*') {
             self.folders.push((before.to_owned(), after.trim_start_matches(['*', '/']).to_owned()));
         } else if path.ends_with('/') || !name(&path).contains('.') {
-            self.folders.push((path.clone(), String::new()));
+            self.folders.push((path.clone().into_owned(), String::new()));
         }
-        self.by_name.entry(name(&path).to_owned()).or_default().push(path.clone());
-        self.files.insert(path);
+        let name = match &path {
+            Cow::Borrowed(path) => Cow::Borrowed(name(path)),
+            Cow::Owned(path) => Cow::Owned(name(path).to_owned()),
+        };
+        self.files.push((name, path));
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -57,13 +61,14 @@ impl Places {
 
     /// Whether a file belongs here.
     pub(crate) fn hold(&self, path: &str) -> bool {
-        let path = path_key(path);
-        let path = path.as_str();
-        if self.open || self.files.contains(path) {
+        if self.open {
             return true;
         }
-        let named = self.by_name.get(name(path)).into_iter().flatten();
-        named.into_iter().any(|known| is_tail(known, path) || is_tail(path, known))
+        let path = path_key(path);
+        let path = &*path;
+        let first = self.files.partition_point(|(known, _)| **known < *name(path));
+        let named = self.files.iter().skip(first).take_while(|(known, _)| *known == name(path));
+        named.map(|(_, known)| known).any(|known| is_tail(known, path) || is_tail(path, known))
             || self.folders.iter().any(|(before, after)| is_in(path, before, after))
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::Situation;
 use crate::model::{Finding, Lesson, Sighting};
-use crate::rules::bag::Bag;
+use crate::rules::bag::{Bag, BagWords};
 use crate::rules::convergence::keywords;
 use crate::rules::shadows::number;
 
@@ -15,15 +15,16 @@ pub(super) fn check(now: &Situation<'_>, limit: Option<u32>, percent: u32) -> Ve
     let Some(limit) = limit.filter(|_| !now.lessons.is_empty()) else { return Vec::new() };
     let grave: Vec<(&Finding, Bag)> =
         now.grave.iter().map(|finding| (*finding, Bag::of(&finding.description))).collect();
-    let is_back = |words: &BTreeSet<String>, finding: &Finding, bag: &Bag| {
-        bag.may_share(words, percent) && alike(words, &keywords(&finding.description), percent)
+    let is_back = |lesson: &Lesson, words: &BagWords, finding: &Finding, bag: &Bag| {
+        bag.may_share(words, percent)
+            && alike(&keywords(&lesson.description), &keywords(&finding.description), percent)
     };
     let returned: Vec<(&Lesson, &Finding)> = now
         .lessons
         .iter()
         .filter_map(|lesson| {
-            let words = keywords(&lesson.description);
-            let back = grave.iter().find(|(finding, bag)| is_back(&words, finding, bag))?;
+            let words = BagWords::of(&lesson.description);
+            let back = grave.iter().find(|(finding, bag)| is_back(lesson, &words, finding, bag))?;
             Some((lesson, back.0))
         })
         .collect();

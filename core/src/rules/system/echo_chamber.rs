@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Situation;
-use crate::model::{Overlap, Sighting, Verdict, Workflow};
-use crate::rules::identity::FindingClaim;
+use crate::model::{Finding, Overlap, Sighting, Verdict, Workflow};
+use crate::rules::identity::{self, FindingClaim};
 use crate::rules::shadows::{number, sighting};
 use crate::settings::settings;
 
@@ -56,26 +56,46 @@ fn duplicate_findings(now: &Situation<'_>, policy: &EchoChamber) -> Option<Sight
 const FLOOD: usize = 400;
 
 fn raised_twice(now: &Situation<'_>) -> (u64, u64, &'static str) {
-    let mut claims: Vec<(&str, &str, FindingClaim<'_>)> = Vec::new();
-    let mut all = 0;
-    for (who, review, _) in &now.reviews {
-        for finding in &review.findings {
-            all += 1;
-            if !finding.file.is_empty() {
-                let claim =
-                    FindingClaim::new(&finding.file, finding.line, &finding.category, &finding.description);
-                claims.push((who, &finding.file, claim.by([*who])));
-            }
-        }
-    }
-    let flood = claims.len() > FLOOD;
-    let twice = |(who, file, claim): &&(&str, &str, FindingClaim<'_>)| {
-        claims.iter().any(|(other, its_file, its)| {
-            other != who && (!flood || its_file == file) && claim.compare(its).is_same()
+    let findings: Vec<(&str, &Finding)> = now
+        .reviews
+        .iter()
+        .flat_map(|(who, review, _)| review.findings.iter().map(|finding| (*who, finding)))
+        .collect();
+    let placed: Vec<(&str, &Finding)> =
+        findings.iter().filter(|(_, finding)| !finding.file.is_empty()).copied().collect();
+    let flood = placed.len() > FLOOD;
+    let claims: Vec<(&str, FindingClaim<'_>)> = comparable(&placed)
+        .into_iter()
+        .map(|(who, finding)| {
+            let Finding { file, line, category, description, .. } = finding;
+            (who, FindingClaim::new(file, *line, category, description).by([who]))
+        })
+        .collect();
+    let twice = |(who, claim): &&(&str, FindingClaim<'_>)| {
+        claims.iter().any(|(other, its)| {
+            other != who && (!flood || its.is_in_file_of(claim)) && claim.points_if_same(its).is_some()
         })
     };
     let shared = claims.iter().filter(twice).count() as u64;
-    (shared, all, "were raised by another reviewer too")
+    (shared, findings.len() as u64, "were raised by another reviewer too")
+}
+
+/// The findings that another reviewer's can be the same as: about one file, or with names of code that they may share.
+/// Most are about a file that nobody else writes about, and their words need not be read.
+fn comparable<'a>(findings: &[(&'a str, &'a Finding)]) -> Vec<(&'a str, &'a Finding)> {
+    let several = |who: &BTreeSet<&str>| who.len() >= 2;
+    let mut by_file: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (who, finding) in findings {
+        by_file.entry(&finding.file).or_default().insert(who);
+    }
+    let named: Vec<bool> =
+        findings.iter().map(|(_, finding)| identity::may_name(&finding.description)).collect();
+    let named_by = findings.iter().zip(&named).filter(|(_, named)| **named).map(|((who, _), _)| *who);
+    let by_name = several(&named_by.collect());
+    let is_comparable = |((_, finding), named): &(&(&str, &Finding), &bool)| {
+        by_file.get(finding.file.as_str()).is_some_and(several) || (by_name && **named)
+    };
+    findings.iter().zip(&named).filter(is_comparable).map(|(found, _)| *found).collect()
 }
 
 /// As runs from before [`Overlap::Weighed`] count: by file and category alone.
