@@ -6,9 +6,15 @@ use super::place;
 use super::text::{head, is_dash, is_emoji, is_markup, tail, unbullet};
 use crate::model::CATEGORIES;
 
+/// The first byte of `：`.
+const WIDE_COLON: u8 = 0xef;
+
 /// `**Fix:** bind parameters` and its variants.
 pub(crate) fn label(text: &str) -> Option<(FindingField, &str)> {
     let text = unbullet(text.trim()).trim_start_matches(['*', '_', '`']);
+    // Neither colon is there within as many characters as may be in front of it, which passes most lines by.
+    let start = text.as_bytes().get(..30 * 4).unwrap_or(text.as_bytes());
+    memchr::memchr2(b':', WIDE_COLON, start)?;
     let (at, colon) = text.char_indices().take(30).find(|(_, c)| matches!(c, ':' | '：'))?;
     let name = head(text, at).trim_end_matches(['*', '_', '`', ' ']);
     let value = tail(text, at + colon.len_utf8()).trim_start_matches(['*', '_']).trim();

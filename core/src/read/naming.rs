@@ -42,7 +42,7 @@ fn word(text: &str) -> Option<Severity> {
 
 /// See the module: whether a line names a severity.
 pub(crate) fn names(text: &str) -> bool {
-    if !holds(text, &["critical", "warning", "info"]) {
+    if !holds(text, ["critical", "warning", "info"]) {
         let bare = || unbullet(text.trim().trim_start_matches('#').trim_start());
         return words::opens(first_word(text)) && opening(bare()).is_some();
     }

@@ -186,6 +186,10 @@ pub(crate) fn leading(text: &str) -> Option<(&str, &str)> {
     }
     let end = text.find(char::is_whitespace).unwrap_or(text.len());
     let written = head(text, end);
+    // A line is behind one of these, and an extension behind a full stop.
+    if memchr::memchr3(b'.', b':', b'#', written.as_bytes()).is_none() {
+        return None;
+    }
     let word = written.trim_end_matches(['*', ':', ',', ')', '.', '–', '—', ']']);
     let (path, line) = split_line(word);
     let placed = (line.is_some() && !is_number(path) && clean(path).is_some()) || has_extension(path);
@@ -269,6 +273,10 @@ struct Sighting {
 /// The places named in a text, in order. `file` is what a bare `line 10` belongs to.
 fn sightings(text: &str, file: &str) -> Vec<Sighting> {
     let mut found = Vec::new();
+    // No place is without a line. Without a way out in the middle, many bytes are looked at in one step.
+    if text.bytes().fold(0, |any, byte| any | u8::from(byte.is_ascii_digit())) == 0 {
+        return found;
+    }
     let mut speaks_of_line = false;
     let mut path_before: Option<String> = None;
     for (start, end) in words(text) {

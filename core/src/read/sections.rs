@@ -111,6 +111,9 @@ fn begins_with(title: &str, wanted: &str) -> bool {
 }
 
 fn key(title: &str) -> String {
+    if title.is_ascii() {
+        return ascii_key(title);
+    }
     let words = title.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty());
     let mut key = String::new();
     for word in words.take(8) {
@@ -118,6 +121,19 @@ fn key(title: &str) -> String {
             key.push(' ');
         }
         key.extend(word.chars().take(40).flat_map(char::to_lowercase));
+    }
+    key
+}
+
+/// The same for a title in ASCII.
+fn ascii_key(title: &str) -> String {
+    let mut key = String::with_capacity(title.len());
+    let words = title.as_bytes().split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'\'');
+    for word in words.filter(|word| !word.is_empty()).take(8) {
+        if !key.is_empty() {
+            key.push(' ');
+        }
+        key.extend(word.iter().take(40).map(|byte| char::from(byte.to_ascii_lowercase())));
     }
     key
 }

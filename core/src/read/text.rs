@@ -191,7 +191,10 @@ fn runs(text: &str) -> Vec<(usize, usize)> {
 
 /// Whether a text holds one of these words, in lower case ASCII, whatever its own case: a cheap way to pass most lines
 /// by.
-pub(crate) fn holds(text: &str, words: &[&str]) -> bool {
+pub(crate) fn holds(text: &str, words: [&str; 3]) -> bool {
+    if !may_hold(text.as_bytes(), words) {
+        return false;
+    }
     let mut first = [false; 256];
     for byte in words.iter().filter_map(|word| word.bytes().next()) {
         first[usize::from(byte)] = true;
@@ -207,6 +210,26 @@ pub(crate) fn holds(text: &str, words: &[&str]) -> bool {
         }
     }
     false
+}
+
+/// Whether the first three letters of one of these words are somewhere. A no is certain.
+fn may_hold(bytes: &[u8], words: [&str; 3]) -> bool {
+    const SMALL: u8 = 0x20;
+    let [Some([a, b, c]), Some([d, e, f]), Some([g, h, i])] =
+        words.map(|word| word.as_bytes().first_chunk::<3>().copied())
+    else {
+        return true;
+    };
+    let (second, third) = (bytes.get(1..).unwrap_or_default(), bytes.get(2..).unwrap_or_default());
+    // Without a way out in the middle, many bytes are looked at in one step.
+    let found = bytes.iter().zip(second).zip(third).fold(0, |any, ((x, y), z)| {
+        let (x, y, z) = (x | SMALL, y | SMALL, z | SMALL);
+        let one = (x == a) & (y == b) & (z == c);
+        let two = (x == d) & (y == e) & (z == f);
+        let three = (x == g) & (y == h) & (z == i);
+        any | u8::from(one | two | three)
+    });
+    found != 0
 }
 
 /// The first word of a line, whatever is in front of it: a cheap way to pass most lines by.

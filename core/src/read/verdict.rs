@@ -12,7 +12,9 @@ use super::sections;
 use super::status;
 use super::table;
 use super::text::{bullet, first_word, head, is_emoji, is_markup, tail};
-use super::words::{self, BESIDE_APPROVAL, SUMMARY_LABELS, TAKEN_BACK, VERDICT_LABELS};
+use super::words::{
+    self, BESIDE_APPROVAL, SUMMARY_LABELS, TAKEN_BACK, VERDICT_LABELS, first_letters, letter_bit,
+};
 use crate::model::Verdict;
 
 /// A line about the whole review is short.
@@ -67,8 +69,10 @@ enum Reading {
 /// The claim a line makes, if it makes one.
 pub(crate) fn claim(text: &str) -> Option<VerdictClaim> {
     let first = first_word(text);
+    const FIRST: u32 = first_letters(&VERDICT_LABELS) | first_letters(&ALONE);
     let opens = |phrases: &[&str]| phrases.iter().any(|phrase| begins(phrase, first));
-    if first.is_empty() || first.is_ascii() && !opens(&VERDICT_LABELS) && !opens(&ALONE) {
+    let may_open = has_letter_of(first, FIRST);
+    if first.is_empty() || first.is_ascii() && !(may_open && (opens(&VERDICT_LABELS) || opens(&ALONE))) {
         return None;
     }
     let line = Undecorated::of(text)?;
@@ -139,6 +143,11 @@ fn bare(line: &Undecorated<'_>, whole: &str) -> Option<VerdictClaim> {
 fn begins(phrase: &str, word: &str) -> bool {
     let rest = phrase.get(word.len()..).filter(|rest| rest.is_empty() || rest.starts_with(' '));
     rest.is_some() && phrase.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
+}
+
+/// Whether a word in ASCII begins with one of these letters. A no is certain, and spares most lines a closer look.
+fn has_letter_of(word: &str, letters: u32) -> bool {
+    word.bytes().next().is_some_and(|first| letter_bit(first) & letters != 0)
 }
 
 /// A line without heading marks, a list marker and what decorates it.
@@ -378,7 +387,9 @@ impl Region {
 impl Hints {
     fn own_line(&mut self, at: usize, line: &TextLine<'_>, region: Region) {
         let first = first_word(line.text);
-        let labels = || SUMMARY_LABELS.iter().any(|label| begins(label, first));
+        const FIRST: u32 = first_letters(&SUMMARY_LABELS);
+        let labels =
+            || has_letter_of(first, FIRST) && SUMMARY_LABELS.iter().any(|label| begins(label, first));
         if region != Region::Verdict && first.is_ascii() && !labels() {
             return;
         }

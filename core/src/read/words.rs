@@ -315,6 +315,9 @@ pub(crate) fn severity_of(word: &str) -> Option<Severity> {
         return None;
     }
     if word.is_ascii() {
+        if !may_be(word, &SEVERITY_LETTERS) {
+            return None;
+        }
         return SEVERITIES
             .iter()
             .find(|(name, _)| name.eq_ignore_ascii_case(word))
@@ -323,9 +326,43 @@ pub(crate) fn severity_of(word: &str) -> Option<Severity> {
     severity(&word.to_lowercase())
 }
 
+/// The first letters of the severities of each length, a bit each. Nearly all words of a text have others.
+static SEVERITY_LETTERS: [u32; 16] = {
+    let mut letters = [0; 16];
+    let mut at = 0;
+    while at < SEVERITIES.len() {
+        letters[SEVERITIES[at].0.len()] |= letter_bit(SEVERITIES[at].0.as_bytes()[0]);
+        at += 1;
+    }
+    letters
+};
+
+/// Whether a word in ASCII has the length and the first letter of one of those. A no is certain.
+fn may_be(word: &str, letters: &[u32; 16]) -> bool {
+    let first = word.bytes().next().map_or(0, letter_bit);
+    letters.get(word.len()).is_some_and(|letters| letters & first != 0)
+}
+
+/// The same bit for a letter in both cases. Other bytes may have it too.
+pub(super) const fn letter_bit(letter: u8) -> u32 {
+    1 << (letter & 31)
+}
+
+/// The bits of the first letters of these phrases.
+pub(super) const fn first_letters(phrases: &[&str]) -> u32 {
+    let (mut bits, mut at) = (0, 0);
+    while at < phrases.len() {
+        bits |= letter_bit(phrases[at].as_bytes()[0]);
+        at += 1;
+    }
+    bits
+}
+
 /// Whether a severity in this word opens a finding by itself.
 pub(crate) fn opens(word: &str) -> bool {
-    OPENERS.iter().any(|opener| opener.eq_ignore_ascii_case(word))
+    const FIRST: u32 = first_letters(&OPENERS);
+    let may_open = word.bytes().next().is_some_and(|first| letter_bit(first) & FIRST != 0);
+    may_open && OPENERS.iter().any(|opener| opener.eq_ignore_ascii_case(word))
 }
 
 /// Whether a heading that begins with this word is about something else.
@@ -345,6 +382,21 @@ pub fn columns() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// A phrase as the tables have it: lower case, one space between words, without markup, symbols and apostrophes.
 pub(crate) fn key(text: &str) -> String {
     let mut key = String::with_capacity(text.len());
+    if text.is_ascii() {
+        for byte in text.bytes() {
+            match byte {
+                b' ' | b'\t'..=b'\r' | b'_' | b'-' => {
+                    if !key.is_empty() && !key.ends_with(' ') {
+                        key.push(' ');
+                    }
+                }
+                b'*' | b'`' | b'\'' | b'"' => {}
+                other => key.push(char::from(other.to_ascii_lowercase())),
+            }
+        }
+        key.truncate(key.trim_end().len());
+        return key;
+    }
     for c in text.chars() {
         if c.is_whitespace() || matches!(c, '_' | '-') {
             if !key.is_empty() && !key.ends_with(' ') {

@@ -323,6 +323,8 @@ mod alike {
     //! fifths of the shorter one's words are the other's too. Words are known by their stems, and those every review is
     //! full of do not count.
 
+    use std::sync::LazyLock;
+
     use crate::model::Finding;
     use crate::rules::shadows::steps::beginning;
 
@@ -340,12 +342,16 @@ mod alike {
     ];
 
     pub(super) fn most_often(findings: &[Finding]) -> u32 {
-        let mut common: Vec<u32> = COMMON.iter().map(|word| hash(word.as_bytes())).collect();
-        common.sort_unstable();
+        static COMMON_STEMS: LazyLock<Vec<u32>> = LazyLock::new(|| {
+            let mut common: Vec<u32> = COMMON.iter().map(|word| hash(word)).collect();
+            common.sort_unstable();
+            common
+        });
+        let common: &[u32] = &COMMON_STEMS;
         let mut concerns: Vec<Concern<'_>> = findings
             .iter()
             .take(MOST_FINDINGS)
-            .map(|finding| Concern::of(finding, &common))
+            .map(|finding| Concern::of(finding, common))
             .filter(|c| c.stems.len() >= FEWEST_WORDS)
             .collect();
         // One file after the other, so that a concern is compared with its own file only.
@@ -383,11 +389,25 @@ mod alike {
     impl<'a> Concern<'a> {
         fn of(finding: &'a Finding, common: &[u32]) -> Concern<'a> {
             let text = beginning(&finding.description);
-            let words = text.as_bytes().split(|byte| !byte.is_ascii_alphanumeric() && *byte < 0x80);
-            let words = words.filter(|word| word.len() >= STEM - 2);
-            let stems = words.map(|word| hash(word.get(..STEM).unwrap_or(word)));
-            let mut stems: Vec<u32> =
-                stems.filter(|stem| common.binary_search(stem).is_err()).take(MOST_WORDS).collect();
+            let mut stems = Vec::with_capacity(MOST_WORDS);
+            let (mut stem, mut length) = (SEED, 0);
+            for byte in text.bytes().chain([b' ']) {
+                let letter = LETTERS[usize::from(byte)];
+                if letter != 0 {
+                    if length < STEM {
+                        stem = mix(stem, letter);
+                    }
+                    length += 1;
+                    continue;
+                }
+                if length >= STEM - 2 && common.binary_search(&stem).is_err() {
+                    stems.push(stem);
+                    if stems.len() == MOST_WORDS {
+                        break;
+                    }
+                }
+                (stem, length) = (SEED, 0);
+            }
             stems.sort_unstable();
             stems.dedup();
             let mask = stems.iter().fold(0, |mask, stem| mask | 1 << (stem % 64));
@@ -419,9 +439,27 @@ mod alike {
     }
 
     /// The number of a word's first letters, whatever their case.
-    fn hash(stem: &[u8]) -> u32 {
-        let mix =
-            |hash: u32, byte: &u8| (hash ^ u32::from(byte.to_ascii_lowercase())).wrapping_mul(16_777_619);
-        stem.iter().fold(2_166_136_261, mix)
+    fn hash(stem: &str) -> u32 {
+        stem.bytes().fold(SEED, mix)
     }
+
+    const SEED: u32 = 2_166_136_261;
+
+    fn mix(hash: u32, byte: u8) -> u32 {
+        (hash ^ u32::from(byte)).wrapping_mul(16_777_619)
+    }
+
+    /// The bytes of words, letters of ASCII in lower case, and nothing for what is between them.
+    static LETTERS: [u8; 256] = {
+        let mut letters = [0; 256];
+        let mut byte = 0;
+        while byte < 256 {
+            let letter = byte as u8;
+            if letter.is_ascii_alphanumeric() || letter >= 0x80 {
+                letters[byte] = letter.to_ascii_lowercase();
+            }
+            byte += 1;
+        }
+        letters
+    };
 }
