@@ -279,7 +279,7 @@ fn progress_text(world: &World, run: &Run) -> String {
         let phase = if is_latest { cycle.phase.name() } else { "ended" };
         let _ = writeln!(text, "## Cycle {} of {}, {phase}\n", cycle.number, run.max_cycles);
         // Of earlier cycles only the end is kept.
-        for seat in run.seats().into_iter().filter(|_| is_latest) {
+        for seat in run.seats().iter().filter(|_| is_latest) {
             let name = &seat.archetype;
             let mark = if cycle.answers.contains_key(name) { "x" } else { " " };
             let works = || run.open_agents().any(|(_, start)| start.archetype == *name);

@@ -1,6 +1,7 @@
 //! Corrections so far: strikes, escalations, people's rulings, working time.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::event::{QuestionAsked, RunContinued, ShadowDetected, Stop, Tracked};
 use crate::model::{Outcome, Proposal, Role, SYSTEM, Seq, ShadowAction, SystemShadow, Verdict};
@@ -56,7 +57,7 @@ pub struct Strikes {
 /// An answer in a shadow, and the correction its archetype is given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shadowed {
-    pub answered: Answered,
+    pub answered: Arc<Answered>,
     pub action: ShadowAction,
     pub note: String,
 }

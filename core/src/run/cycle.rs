@@ -1,6 +1,7 @@
 //! One cycle: who answered what, what was raised and weighed, how it ended.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::event::{AgentFailed, Artifact, CycleBoundary, Session, Unfounded};
 use crate::model::{
@@ -19,8 +20,9 @@ pub(crate) fn reason_of(archetype: &str) -> Reason {
 pub struct Cycle {
     pub number: u32,
     pub phase: Phase,
-    pub answers: BTreeMap<String, Answered>,
-    pub mini_explorer: Option<Answered>,
+    /// Shared with the ends of phases that a person can go back to.
+    pub answers: BTreeMap<String, Arc<Answered>>,
+    pub mini_explorer: Option<Arc<Answered>>,
     pub mini_explorer_gone: bool,
     pub starts: BTreeMap<String, u32>,
     /// Started at least once since the cycle began or was re-entered.
@@ -158,7 +160,7 @@ impl Cycle {
 
     /// The answer of the Explorer, Creator, Maker or Gatekeeper; there is at most one of each.
     pub fn answer_of(&self, role: Role) -> Option<&Answered> {
-        self.answers.values().find(|answered| answered.role == role)
+        self.answers.values().find(|answered| answered.role == role).map(|answered| &**answered)
     }
 
     pub fn proposal(&self) -> Option<&Proposal> {
@@ -177,7 +179,13 @@ impl Cycle {
 
     /// The reviewers that answered, in alphabetical order.
     pub fn reviewers(&self) -> Vec<(&str, &Review)> {
-        self.answers.keys().filter_map(|name| Some((name.as_str(), self.review(name)?))).collect()
+        let mut reviewers = Vec::new();
+        for (name, answered) in &self.answers {
+            if let AnswerBody::Review(review) = &answered.answer.said {
+                reviewers.push((name.as_str(), review));
+            }
+        }
+        reviewers
     }
 
     /// The findings of this cycle that count as more than INFO, in the order of [`Cycle::weighed`].
@@ -211,6 +219,10 @@ impl Cycle {
         for (name, review) in self.reviewers() {
             for (index, finding) in review.findings.iter().enumerate() {
                 let mut finding = finding.clone();
+                if self.trials.is_empty() && self.downgrades.is_empty() {
+                    findings.push(finding);
+                    continue;
+                }
                 let key = (name.to_owned(), u32::try_from(index).unwrap_or(u32::MAX));
                 let refuted =
                     self.trials.get(&key).is_some_and(|(trial, ..)| *trial == ReproductionResult::Refuted);
@@ -229,7 +241,7 @@ impl Cycle {
 
     /// What reviewers wrote, and those whose answer does not count because of a shadow, and what the program raised.
     pub fn reviews_with_shadowed(&self) -> Vec<Finding> {
-        let own = |(name, answered): (&String, &Answered)| match &answered.answer.said {
+        let own = |(name, answered): (&String, &Arc<Answered>)| match &answered.answer.said {
             AnswerBody::Review(review) => (name.clone(), review.findings.clone()),
             AnswerBody::Prose | AnswerBody::Proposal(_) => (name.clone(), Vec::new()),
         };

@@ -1,5 +1,7 @@
 //! Applies the lines of the journal to the state, one by one.
 
+use std::sync::Arc;
+
 use crate::event::{
     AgentComplete, AgentFailed, Artifact, Decision, DecisionPoint, DecisionRecord, Entry, Event, Failure,
     Imported, NextAction, Order, QuestionAsked, QuestionKind, Refusal, Report, RunContinued, RunReentered,
@@ -8,6 +10,7 @@ use crate::event::{
 use crate::model::{HookPoint, Money, Phase, Purpose, Role, Seq, ShadowAction, Sign, Status, Verdict};
 use crate::rules::alternatives;
 
+use super::tally::{count_one_more, insert_new, set};
 use super::{Answered, Author, Clarification, Cycle, Landing, LandingTests, Merged, Run, Undo, is_yes};
 
 impl Run {
@@ -78,12 +81,10 @@ impl Run {
                 }
                 let cycle = self.cycle_mut();
                 let number = cycle.number;
-                let starts = cycle.starts.entry(start.archetype.clone()).or_default();
-                *starts += 1;
-                let starts = *starts;
+                let starts = count_one_more(&mut cycle.starts, &start.archetype);
                 self.attempts.insert((number, start.archetype.clone()), starts);
                 let cycle = self.cycle_mut();
-                cycle.sent.insert(start.archetype.clone());
+                insert_new(&mut cycle.sent, &start.archetype);
                 cycle.lost.remove(&start.archetype);
                 cycle.owed.remove(&start.archetype);
                 if matches!(start.purpose, Purpose::Tests | Purpose::Fix) {
@@ -430,8 +431,8 @@ impl Run {
 
     fn apply_answer(&mut self, seq: Seq, complete: AgentComplete) {
         let Some(Order::AgentStart(start)) = self.open.remove(&complete.start_seq) else { return };
-        self.ended.insert(complete.archetype.clone(), true);
-        *self.corrections.completions.entry(complete.archetype.clone()).or_default() += 1;
+        set(&mut self.ended, &complete.archetype, true);
+        count_one_more(&mut self.corrections.completions, &complete.archetype);
         self.worked(complete.duration_ms);
         self.settle_cost((complete.start_seq, &start), complete.estimated_cost_usd, complete.tokens);
         self.note_served(&start, complete.start_seq);
@@ -464,7 +465,7 @@ impl Run {
         cycle.cramped.remove(&name);
         cycle.explored += u32::from(start.role == Role::Explorer);
         if start.purpose == Purpose::Research {
-            cycle.mini_explorer = Some(answered);
+            cycle.mini_explorer = Some(Arc::new(answered));
             return;
         }
         if start.role == Role::Maker {
@@ -481,7 +482,7 @@ impl Run {
         cycle.verdicts.remove(&name);
         cycle.downgrades.retain(|(archetype, _), _| *archetype != name);
         cycle.trials.retain(|(archetype, _), _| *archetype != name);
-        cycle.answers.insert(name, answered);
+        cycle.answers.insert(name, Arc::new(answered));
     }
 
     fn apply_failure(&mut self, seq: Seq, at: u64, failed: AgentFailed) {
@@ -492,13 +493,11 @@ impl Run {
         let busy = failed.kind.is_busy();
         // A rejected key is not the agent's failure either (M-G2, M-G18).
         if !busy && failed.kind != Failure::Auth {
-            self.ended.insert(failed.archetype.clone(), false);
+            set(&mut self.ended, &failed.archetype, false);
         }
         let cycle = self.cycle_mut();
         let tally = if busy { &mut cycle.busy } else { &mut cycle.failures };
-        let times = tally.entry(failed.archetype.clone()).or_default();
-        *times += 1;
-        let times = *times;
+        let times = count_one_more(tally, &failed.archetype);
         if failed.kind == Failure::ContextTooLong {
             cycle.cramped.entry(failed.archetype.clone()).or_insert((0, failed.brief_chars)).0 += 1;
         }
@@ -507,7 +506,10 @@ impl Run {
         } else if failed.kind.was_served() {
             self.note_served(&start, failed.start_seq);
         }
-        self.cycle_mut().last_failure.insert(failed.archetype.clone(), failed);
+        match self.cycle_mut().last_failure.get_mut(&failed.archetype) {
+            Some(last) => *last = failed,
+            None => drop(self.cycle_mut().last_failure.insert(failed.archetype.clone(), failed)),
+        }
     }
 
     fn worked(&mut self, duration_ms: u64) {
@@ -610,7 +612,7 @@ impl Run {
                 session: None,
                 author: Author::default(),
             };
-            cycle.answers.insert(archetype.clone(), answered);
+            cycle.answers.insert(archetype.clone(), Arc::new(answered));
         }
     }
 

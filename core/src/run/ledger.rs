@@ -55,6 +55,9 @@ impl Run {
             return vec![of_run(allowed)];
         }
         let costs = &self.policy().costs;
+        if costs.budget_usd.is_none() && costs.daily_usd.is_none() {
+            return Vec::new();
+        }
         let today = self.request.as_ref().map(|request| request.past.spent_today_usd).unwrap_or_default();
         let of_day = |cap| Limit { name: "day", cap, spent: today.plus(self.spent) };
         costs.budget_usd.map(of_run).into_iter().chain(costs.daily_usd.map(of_day)).collect()

@@ -7,8 +7,10 @@ mod cycle;
 mod fold;
 mod ledger;
 mod rollback;
+mod tally;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use crate::event::{
     AgentStart, Built, Companion, DecisionRecord, Entry, Event, HookDone, LeftOut, Link, MergeIntent, Money,
@@ -236,13 +238,13 @@ impl Run {
     }
 
     /// The participants of the current cycle, as fixed in the first line.
-    pub fn seats(&self) -> Vec<Participant> {
+    pub fn seats(&self) -> Cow<'_, [Participant]> {
         self.rules().seats(self)
     }
 
     /// The participant in a role that has at most one.
     pub fn seat(&self, role: Role) -> Option<Participant> {
-        self.seats().into_iter().find(|seat| seat.role == role)
+        self.seats().iter().find(|seat| seat.role == role).cloned()
     }
 
     /// The archetype in this role; the built-in one if the role is empty.
@@ -252,7 +254,7 @@ impl Run {
 
     /// Where no Explorer runs, the Creator reflects first (AF-051, AF-190).
     pub fn reflects_first(&self) -> bool {
-        self.seat(Role::Explorer).is_none()
+        self.seats().iter().all(|seat| seat.role != Role::Explorer)
     }
 
     /// Reviewers that should be running with the others and are not, because of a crash.
@@ -261,31 +263,32 @@ impl Run {
         if !self.rules().reviews_in_parallel() {
             return Vec::new();
         }
-        let mut seats = self.seats();
+        let seats = self.seats();
         if seats.iter().any(|seat| seat.role == Role::Gatekeeper && !cycle.settled(&seat.archetype)) {
             return Vec::new();
         }
-        seats.retain(|seat| seat.role == Role::Reviewer && !self.waits(&seat.archetype));
-        let out: BTreeSet<&str> = self.open_agents().map(|(_, start)| start.archetype.as_str()).collect();
+        let seats = seats.iter().filter(|seat| seat.role == Role::Reviewer && !self.waits(&seat.archetype));
+        let out: Vec<&str> = self.open_agents().map(|(_, start)| start.archetype.as_str()).collect();
         let sent = |seat: &Participant| {
             let name = seat.archetype.as_str();
-            out.contains(name) || cycle.answers.contains_key(name) || cycle.last_failure.contains_key(name)
+            out.contains(&name) || cycle.answers.contains_key(name) || cycle.last_failure.contains_key(name)
         };
         // An imported review was never started with the others.
-        let brought = |name: &str| cycle.answers.get(name).is_some_and(Answered::is_imported);
+        let brought = |name: &str| cycle.answers.get(name).is_some_and(|answered| answered.is_imported());
         let begun = |seat: &Participant| {
             let name = &seat.archetype;
             (sent(seat) && !brought(name)) || cycle.lost.contains(name) || cycle.shadowed.contains_key(name)
         };
-        if !seats.iter().any(begun) {
+        if !seats.clone().any(begun) {
             return Vec::new();
         }
         let lost = |seat: &Participant| {
             let name = &seat.archetype;
             cycle.lost.contains(name) || (!out.is_empty() && cycle.owed.contains(name))
         };
-        seats.retain(|seat| (!sent(seat) || lost(seat)) && !cycle.absent.contains_key(&seat.archetype));
-        seats
+        let missing =
+            seats.filter(|seat| (!sent(seat) || lost(seat)) && !cycle.absent.contains_key(&seat.archetype));
+        missing.cloned().collect()
     }
 
     /// CL-28: failed attempts in a row; those of one step in alphabetical order.
@@ -307,19 +310,19 @@ impl Run {
     /// Reviewers that were started together in this cycle and have no final answer yet.
     pub fn unheard_reviewers(&self) -> Vec<Participant> {
         let Some(cycle) = self.cycle().filter(|cycle| cycle.phase == Phase::Check) else { return Vec::new() };
-        let mut seats = self.seats();
+        let seats = self.seats();
         let gate = |seat: &Participant| seat.role == Role::Gatekeeper && !cycle.settled(&seat.archetype);
         if !self.rules().reviews_in_parallel() || seats.iter().any(gate) {
             return Vec::new();
         }
-        seats.retain(|seat| {
+        let is_unheard = |seat: &&Participant| {
             let name = &seat.archetype;
             seat.role == Role::Reviewer
                 && cycle.sent.contains(name)
                 && !cycle.settled(name)
                 && !self.waits(name)
-        });
-        seats
+        };
+        seats.iter().filter(is_unheard).cloned().collect()
     }
 
     /// The commit the next agent looks at.

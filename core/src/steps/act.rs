@@ -51,7 +51,8 @@ fn conclude(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
         return events;
     }
     let fixes = fixes(cycle, trend.as_ref());
-    let (mut next_action, mut why) = next(run, cycle, approved, &open, trend.as_ref());
+    let above_info = count(weighed.iter().filter(|finding| finding.severity > Severity::Info).count());
+    let (mut next_action, mut why) = next(run, cycle, approved, above_info, &open, trend.as_ref());
     let extra_cycle = is_granted(run, why.as_ref(), trend.as_ref());
     if extra_cycle {
         (next_action, why) = (NextAction::CycleBack, None);
@@ -164,7 +165,7 @@ fn regressions(run: &Run, open: &mut [Tracked]) -> Option<Conclusion> {
 
 /// A1 (AF-081): sticky, and with the cycles a standard run has (CL-14).
 fn escalate(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
-    if !run.rules().upgrades() {
+    if !run.rules().upgrades() || run.current_workflow() != Workflow::Fast {
         return None;
     }
     let seats = run.seats();
@@ -209,6 +210,7 @@ fn next(
     run: &Run,
     cycle: &Cycle,
     approved: bool,
+    above_info: u32,
     open: &[Tracked],
     trend: Option<&Trend>,
 ) -> (NextAction, Option<Stop>) {
@@ -221,7 +223,6 @@ fn next(
     if approved {
         return (NextAction::Merge, None);
     }
-    let above_info = weighed_count(run, cycle);
     // A person who knows of the trend and goes on is not stopped by it again at once.
     let convergence = convergence.filter(|_| !cycle.judged_anew);
     let breaks = convergence.or_else(|| boundary::rising(run, above_info)).or_else(|| wind_down(run));
@@ -277,10 +278,6 @@ fn next(
 /// A boundary of policy was passed on the way: this cycle was the last.
 fn wind_down(run: &Run) -> Option<Stop> {
     run.corrections.winding_down.clone()
-}
-
-fn weighed_count(run: &Run, cycle: &Cycle) -> u32 {
-    count(standing(run, cycle).iter().filter(|finding| finding.severity > Severity::Info).count())
 }
 
 /// CL-34: a finding that is gone and that somebody says was fixed.

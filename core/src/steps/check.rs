@@ -76,7 +76,8 @@ pub(crate) fn in_parallel(
         }
         Err(why) => {
             let mut events = Vec::new();
-            let mut reviewers = run.seats().into_iter().filter(|seat| seat.role == Role::Reviewer);
+            let seats = run.seats();
+            let mut reviewers = seats.iter().filter(|seat| seat.role == Role::Reviewer);
             if reviewers.all(|seat| !cycle.starts.contains_key(&seat.archetype)) {
                 events.push(point(gatekeeper, "A2", described(facts), format!("all reviewers run: {why}")));
             }
@@ -120,8 +121,8 @@ pub(crate) fn weigh(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
         for (index, finding) in review.findings.iter().enumerate() {
             let index = u32::try_from(index).unwrap_or(u32::MAX);
             // A reproduced failure needs no more evidence.
-            let tried = cycle.trials.get(&(name.to_owned(), index)).map(|(trial, ..)| *trial);
-            if tried == Some(ReproductionResult::Confirmed) {
+            let tried = || cycle.trials.get(&(name.to_owned(), index)).map(|(trial, ..)| *trial);
+            if !cycle.trials.is_empty() && tried() == Some(ReproductionResult::Confirmed) {
                 continue;
             }
             let Some(reason) = evidence::weigh_by(finding, required) else { continue };

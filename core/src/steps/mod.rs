@@ -19,7 +19,7 @@ pub(crate) mod system;
 pub(crate) mod undo;
 
 use crate::event::{AgentSkipped, Conclusion, DecisionPoint, PhaseTransition, ReviewVerdict, Share};
-use crate::model::{Phase, Severity, Status, Verdict};
+use crate::model::{AnswerBody, Phase, Severity, Status, Verdict};
 use crate::rules::players;
 use crate::run::{Cycle, Run};
 
@@ -55,7 +55,9 @@ pub(crate) fn judge(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
         if let Some(seen) = shadows::look(run, cycle, name, answered) {
             return seen;
         }
-        if let Some(review) = cycle.review(name).filter(|_| !cycle.verdicts.contains_key(name)) {
+        if let AnswerBody::Review(review) = &answered.answer.said
+            && !cycle.verdicts.contains_key(name)
+        {
             let critical = review.findings.iter().any(|finding| finding.severity == Severity::Critical);
             let verdict = match (review.verdict, critical) {
                 (Some(Verdict::Approved), false) => Verdict::Approved,
@@ -66,10 +68,8 @@ pub(crate) fn judge(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
                 run.author.as_ref().is_some_and(|author| players::same_model(author, &answered.author));
             events.push(ReviewVerdict { archetype: name.clone(), verdict, findings, same_model }.into());
         }
-        if cycle.noted.contains(name) {
-            continue;
-        }
         match answered.answer.status {
+            Status::DoneWithConcerns | Status::Unverified if cycle.noted.contains(name) => {}
             Status::DoneWithConcerns => {
                 let input = answered.answer.remark.clone();
                 events.push(point(name, "AF-040", input, "concerns noted, the run goes on".to_owned()));

@@ -46,10 +46,8 @@ fn unanswered<'a>(run: &Run, cycle: &'a Cycle) -> Option<(&'a str, &'a Review)> 
     if run.rules().cycles_are_parts() || exit::met(run.rules().exit(run), rejected) {
         return None;
     }
-    let weighed = cycle.weighed();
-    let counts = |name: &str| {
-        weighed.iter().any(|finding| finding.source == name && finding.severity > Severity::Info)
-    };
+    let grave = cycle.grave();
+    let counts = |name: &str| grave.iter().any(|finding| finding.source == name);
     let mut rejecting = cycle.reviewers().into_iter().filter(|(name, review)| {
         review.verdict == Some(Verdict::Rejected) && !cycle.overruled.contains(*name) && !counts(name)
     });

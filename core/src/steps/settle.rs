@@ -39,7 +39,7 @@ pub(crate) fn failures(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
     let seats = run.seats();
     let (mut events, mut starts) = (Vec::new(), Vec::new());
     let mut asked = BTreeSet::new();
-    for seat in &seats {
+    for seat in seats.iter() {
         let name = &seat.archetype;
         let Some(failed) = cycle.last_failure.get(name).filter(|_| owes(cycle, seat)) else { continue };
         if failed.kind == Failure::NoWork && matches!(cycle.errand, Some((Purpose::Tests, _))) {

@@ -21,15 +21,15 @@ use super::{asks, point};
 /// The shadow of an answer that was not judged yet (AF-158: after each agent).
 pub(crate) fn look(run: &Run, cycle: &Cycle, name: &str, answered: &Answered) -> Option<Vec<Conclusion>> {
     let policy = &run.policy().shadows;
+    let set = run.request.as_ref()?.shadows.get(name).filter(|_| policy.enabled)?;
     if phase(answered.role) < cycle.phase {
         return None;
     }
     let asks = matches!(answered.answer.status, Status::NeedsContext | Status::Blocked);
     let judged = cycle.verdicts.contains_key(name) || cycle.is_passed(answered.start_seq);
-    if !policy.enabled || answered.is_imported() || asks || judged {
+    if answered.is_imported() || asks || judged {
         return None;
     }
-    let set = run.request.as_ref()?.shadows.get(name)?;
     let (task, plan) = (run.task(), run.plan());
     let facts = Facts { task: &task, proposal: plan.as_ref(), ..facts(run, cycle, name, answered) };
     let (shadow, sightings) = shadows::first(set, &facts, policy)?;

@@ -77,8 +77,7 @@ fn wall_time(run: &Run, cycle: &Cycle) -> u64 {
 }
 
 fn seat(run: &Run, role: Role) -> String {
-    let seats = run.seats();
-    seats.into_iter().find(|seat| seat.role == role).map(|seat| seat.archetype).unwrap_or_default()
+    run.seat(role).map(|seat| seat.archetype).unwrap_or_default()
 }
 
 /// Each shadow at most once a cycle: its correction needs time to work.
@@ -128,7 +127,7 @@ fn target(run: &Run, cycle: &Cycle, shadow: SystemShadow, sighting: &Sighting) -
         SystemShadow::TunnelVision => {
             let gatekeeper = seat(run, Role::Gatekeeper);
             // A review brought along may be by somebody who has no seat here and can't be sent.
-            let mut others: Vec<String> = run.seats().into_iter().map(|seat| seat.archetype).collect();
+            let mut others: Vec<String> = run.seats().iter().map(|seat| seat.archetype.clone()).collect();
             others.retain(|name| *name != gatekeeper && cycle.review(name).is_some());
             others.into_iter().min().unwrap_or(gatekeeper)
         }

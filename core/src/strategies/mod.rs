@@ -8,6 +8,8 @@ mod pdca;
 mod pipeline;
 pub mod review;
 
+use std::borrow::Cow;
+
 use crate::event::{AgentFailed, Conclusion, Event, Failure, NextAction, Tracked};
 use crate::model::{ExitWhen, Outcome, Participant, Phase, Reason, Role, RunStatus, Seq, Strategy, Workflow};
 use crate::projections::view::{self, ProgressLine, Tone};
@@ -23,11 +25,13 @@ pub(crate) trait StrategyRules: StrategyView + Sync {
     fn team(&self, workflow: Workflow) -> Vec<Participant>;
 
     /// Everybody who takes part now.
-    fn seats(&self, run: &Run) -> Vec<Participant> {
+    fn seats<'r>(&self, run: &'r Run) -> Cow<'r, [Participant]> {
         let workflow = run.current_workflow();
         let frozen = run.request.as_ref().and_then(|request| request.seats.get(self.seats_key(workflow)));
-        let mut seats = frozen.cloned().unwrap_or_else(|| self.team(workflow));
-        seats.retain(|seat| !self.skips(run, &seat.archetype));
+        let mut seats = frozen.map_or_else(|| Cow::Owned(self.team(workflow)), Cow::from);
+        if seats.iter().any(|seat| self.skips(run, &seat.archetype)) {
+            seats.to_mut().retain(|seat| !self.skips(run, &seat.archetype));
+        }
         seats
     }
 

@@ -474,7 +474,7 @@ fn research(world: &World, run: &Run) -> Result<Option<String>, Error> {
         parts.push(report);
     }
     for cycle in run.cycles.iter().rev().take(2) {
-        if let Some(report) = text(world, cycle.mini_explorer.as_ref())? {
+        if let Some(report) = text(world, cycle.mini_explorer.as_deref())? {
             parts.push(report);
         }
     }

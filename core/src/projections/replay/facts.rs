@@ -159,7 +159,7 @@ impl BriefInputs {
         BriefInputs {
             task: run.task(),
             research: match sees_research {
-                true => of(Role::Explorer).into_iter().chain(mini.map(digest)).collect(),
+                true => of(Role::Explorer).into_iter().chain(mini.map(|mini| digest(mini))).collect(),
                 false => Vec::new(),
             },
             proposal: of(Role::Creator).filter(|_| sees_proposal),

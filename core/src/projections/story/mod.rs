@@ -635,7 +635,7 @@ impl Teller {
         let mut overview = Overview {
             outcome: run.outcome.clone(),
             workflow: run.current_workflow().name(),
-            team: run.seats().into_iter().map(|seat| seat.archetype).collect(),
+            team: run.seats().iter().map(|seat| seat.archetype.clone()).collect(),
             agents: self.agents.clone(),
             models: self.models.clone(),
             began: run.began,

@@ -86,7 +86,7 @@ impl StrategyRules for ReviewStrategy {
 fn begin(run: &Run, opened: &ReviewOpened) -> Vec<Conclusion> {
     let change = &opened.change;
     let files = u32::try_from(change.files.len()).unwrap_or(u32::MAX).saturating_add(change.files_left_out);
-    let names: Vec<String> = run.seats().into_iter().map(|seat| seat.archetype).collect();
+    let names: Vec<String> = run.seats().iter().map(|seat| seat.archetype.clone()).collect();
     let bytes: u64 = opened.parts.iter().map(|part| part.bytes).sum();
     let mut plan = format!("{}, a diff of {bytes} bytes", counted(files, "file"));
     if opened.summarised > 0 {

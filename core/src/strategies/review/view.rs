@@ -14,7 +14,7 @@ impl StrategyView for ReviewStrategy {
     }
 
     fn subtitle(&self, run: &Run) -> String {
-        let names: Vec<String> = run.seats().into_iter().map(|seat| seat.archetype).collect();
+        let names: Vec<String> = run.seats().iter().map(|seat| seat.archetype.clone()).collect();
         format!("Reviewers: {}", names.join(", "))
     }
 

@@ -72,7 +72,7 @@ impl Gathering {
     fn gather(&mut self) {
         let Some(cycle) = self.run.cycle() else { return };
         let mut gathered = Gathered { concluded: cycle.boundary.is_some(), ..Gathered::default() };
-        let asked: BTreeSet<String> = self.run.seats().into_iter().map(|seat| seat.archetype).collect();
+        let asked: BTreeSet<String> = self.run.seats().iter().map(|seat| seat.archetype.clone()).collect();
         for name in self.reviewers.keys() {
             gathered.verdicts.extend(cycle.verdicts.get(name).map(|verdict| (name.clone(), *verdict)));
             let review = cycle.review(name);
