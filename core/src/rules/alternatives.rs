@@ -122,10 +122,15 @@ pub fn of(point: &DecisionPoint, workflow: Workflow) -> Option<DecisionRecord> {
         })
     };
     let open = |option: &str| option != UPGRADE || workflow == Workflow::Fast;
-    let (chosen, others): (Vec<_>, Vec<_>) = choice.options.iter().partition(|(begins, _)| taken(begins));
-    let alternatives: Vec<String> =
-        others.iter().map(|(_, option)| *option).filter(|option| open(option)).map(str::to_owned).collect();
-    (!chosen.is_empty() && !alternatives.is_empty()).then(|| DecisionRecord {
+    let (mut is_chosen, mut alternatives) = (false, Vec::new());
+    for (begins, option) in choice.options {
+        if taken(begins) {
+            is_chosen = true;
+        } else if open(option) {
+            alternatives.push((*option).to_owned());
+        }
+    }
+    (is_chosen && !alternatives.is_empty()).then(|| DecisionRecord {
         archetype: point.archetype.clone(),
         rule: point.rule.clone(),
         what: choice.what.to_owned(),

@@ -205,6 +205,14 @@ fn without_number(text: &str, none: &str) -> String {
 /// 2`. What was run, or what came of it, has to be there in detail; *running it fails* is a claim. The text is in lower
 /// case.
 fn reports_a_run(text: &str) -> bool {
+    static SIGNS: LazyLock<Phrases> = LazyLock::new(|| {
+        // Part of every text that shows a run.
+        let others: &[&str] = &["$ ", "fail", "passed", "errors", "exit"];
+        Phrases::anywhere(&[(1, others), (1, &RUNNING)])
+    });
+    if SIGNS.all(text) == 0 {
+        return false;
+    }
     let prompts = |line: &str| line.trim_start_matches(['`', ' ', '>']).starts_with("$ ");
     if text.lines().any(prompts) || text.contains("`$ ") {
         return true;

@@ -7,10 +7,24 @@ pub(crate) struct Phrases {
     at_words: bool,
     /// In order.
     phrases: Vec<(&'static str, u32)>,
-    /// Where the phrases begin and end, in `numbers`, that have the same first two bytes as far as [`bucket`] tells.
-    buckets: Vec<(u16, u16)>,
+    /// Those that have the same first two bytes as far as [`bucket`] tells.
+    buckets: Vec<Bucket>,
     /// Phrases by bucket, each with its third byte in lower case; nothing where there is none.
     numbers: Vec<(u8, u16)>,
+}
+
+/// Some phrases.
+#[derive(Clone, Copy, Default)]
+struct Bucket {
+    /// The bits of their third bytes, as [`third_bit`] has them; all of them where one has no third.
+    thirds: u32,
+    /// Where they begin and end in `numbers`.
+    start: u16,
+    end: u16,
+}
+
+fn third_bit(third: u8) -> u32 {
+    1 << (third & 31)
 }
 
 const BUCKETS: usize = 1024;
@@ -64,13 +78,15 @@ impl Phrases {
             }
         }
         by_bucket.sort_unstable();
-        let mut buckets = vec![(0, 0); BUCKETS];
+        let mut buckets = vec![Bucket::default(); BUCKETS];
         let mut end = 0;
         for of_bucket in by_bucket.chunk_by(|one, other| one.0 == other.0) {
             let start = end;
             end += u16::try_from(of_bucket.len()).unwrap_or(u16::MAX);
-            if let Some(range) = of_bucket.first().and_then(|(bucket, ..)| buckets.get_mut(*bucket)) {
-                *range = (start, end);
+            let bit = |third: u8| if third == 0 { u32::MAX } else { third_bit(third) };
+            let thirds = of_bucket.iter().fold(0, |bits, (.., third)| bits | bit(*third));
+            if let Some(bucket) = of_bucket.first().and_then(|(bucket, ..)| buckets.get_mut(*bucket)) {
+                *bucket = Bucket { thirds, start, end };
             }
         }
         let numbers = by_bucket.into_iter().map(|(_, number, third)| (third, number)).collect();
@@ -98,9 +114,13 @@ impl Phrases {
 
     fn each_at(&self, bytes: &[u8], at: usize, found: &mut impl FnMut(usize, u32)) {
         let Some([first, second, rest @ ..]) = bytes.get(at..) else { return };
-        let Some((start, end)) = self.buckets.get(bucket(*first, *second)) else { return };
+        let Some(bucket) = self.buckets.get(bucket(*first, *second)) else { return };
         let third = rest.first().map_or(0, |third| third | SMALL);
-        for (wanted, number) in self.numbers.get(usize::from(*start)..usize::from(*end)).unwrap_or_default() {
+        if bucket.thirds & third_bit(third) == 0 {
+            return;
+        }
+        let range = usize::from(bucket.start)..usize::from(bucket.end);
+        for (wanted, number) in self.numbers.get(range).unwrap_or_default() {
             if *wanted != third && *wanted != 0 {
                 continue;
             }

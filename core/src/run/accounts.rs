@@ -45,13 +45,20 @@ pub struct Author {
 impl Run {
     /// The account behind a program, as it was told when the run or its session began.
     pub fn account_of(&self, agent: &str) -> String {
+        self.account_behind(agent).to_owned()
+    }
+
+    fn account_behind<'a>(&'a self, agent: &'a str) -> &'a str {
         let anew = self.session.as_ref().and_then(|session| session.accounts.get(agent));
-        anew.or_else(|| self.policy().agents.accounts.get(agent)).map_or(agent, String::as_str).to_owned()
+        anew.or_else(|| self.policy().agents.accounts.get(agent)).map_or(agent, String::as_str)
     }
 
     /// Who would play this archetype now: the agent named on this session's command line, else the one frozen with the
     /// request, else whoever takes over from it.
     pub fn agent_for(&self, archetype: &str) -> String {
+        if self.accounts.given_up.is_empty() {
+            return self.first_for(archetype).to_owned();
+        }
         let line = self.line_of(archetype);
         let serves = |agent: &&String| !self.accounts.given_up.contains(&self.account_of(agent));
         line.iter().find(serves).or(line.first()).cloned().unwrap_or_default()
@@ -59,17 +66,22 @@ impl Run {
 
     /// Everybody who can play this archetype, in order.
     pub(crate) fn line_of(&self, archetype: &str) -> Vec<String> {
-        let agents = &self.policy().agents;
+        let own = self.first_for(archetype).to_owned();
+        [own].into_iter().chain(self.policy().agents.fallback.iter().cloned()).collect()
+    }
+
+    fn first_for(&self, archetype: &str) -> &str {
         let anew = self.session.as_ref().map(|session| &session.agents);
-        let own = anew
-            .and_then(|agents| agents.get(archetype).or_else(|| agents.get("")))
-            .cloned()
-            .unwrap_or_else(|| agents.of(archetype).to_owned());
-        [own].into_iter().chain(agents.fallback.iter().cloned()).collect()
+        let anew = anew.and_then(|agents| agents.get(archetype).or_else(|| agents.get("")));
+        anew.map_or_else(|| self.policy().agents.of(archetype), String::as_str)
     }
 
     /// Somebody on another account begins with a clean sheet.
     pub(super) fn note_account(&mut self, start: &AgentStart) {
+        let is_last = |last: &String| last == self.billed_to(start);
+        if self.accounts.last.get(&start.archetype).is_some_and(is_last) {
+            return;
+        }
         let account = self.billed(start);
         let before = self.accounts.last.insert(start.archetype.clone(), account.clone());
         if before.is_some_and(|before| before != account) {
@@ -80,8 +92,11 @@ impl Run {
     }
 
     pub(super) fn note_failure(&mut self, start: &AgentStart) {
-        let account = self.billed(start);
-        self.accounts.failed.insert(start.archetype.clone(), account);
+        let is_last = |last: &String| last == self.billed_to(start);
+        if !self.accounts.failed.get(&start.archetype).is_some_and(is_last) {
+            let account = self.billed(start);
+            self.accounts.failed.insert(start.archetype.clone(), account);
+        }
     }
 
     /// Somebody was turned away. Of several who went side by side, the one with the longest way back counts.
@@ -110,8 +125,9 @@ impl Run {
 
     /// The account has served somebody who went after its breaker had opened. Whoever was out before proves nothing.
     pub(super) fn note_served(&mut self, start: &AgentStart, start_seq: Seq) {
-        let account = self.billed(start);
-        if self.accounts.open.get(&account).is_some_and(|breaker| breaker.since < start_seq) {
+        let account = self.billed_to(start);
+        if self.accounts.open.get(account).is_some_and(|breaker| breaker.since < start_seq) {
+            let account = account.to_owned();
             self.accounts.open.remove(&account);
         }
     }
@@ -131,6 +147,10 @@ impl Run {
 
     /// Whose limits an attempt goes by; logs of old do not say.
     pub fn billed(&self, start: &AgentStart) -> String {
-        if start.account.is_empty() { self.account_of(&start.agent) } else { start.account.clone() }
+        self.billed_to(start).to_owned()
+    }
+
+    fn billed_to<'a>(&'a self, start: &'a AgentStart) -> &'a str {
+        if start.account.is_empty() { self.account_behind(&start.agent) } else { &start.account }
     }
 }

@@ -11,7 +11,7 @@ use super::{Author, Clarification, Corrections, Cycle, Landing, Run};
 /// What a run knew when a phase had ended, and forgets when it goes back to there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PhaseEnd {
-    /// With the phase that follows; after Act with the end of the cycle.
+    /// With the phase that follows; after Act with the end of the cycle. Without its attempts.
     pub cycle: Cycle,
     pub work: Option<Change>,
     workflow: Option<Workflow>,
@@ -37,9 +37,15 @@ pub struct Rollback {
 impl Run {
     /// Remembers the end of the phase that is left, or of the cycle.
     pub(super) fn note_phase_end(&mut self, phase: Phase) {
-        let Some(cycle) = self.cycles.last().filter(|_| self.rules().can_roll_back()) else { return };
+        let rules = self.rules();
+        let Some(cycle) = self.cycles.last_mut().filter(|_| rules.can_roll_back()) else { return };
+        // Attempts are counted apart, see `starts_in`.
+        let starts = std::mem::take(&mut cycle.starts);
+        let kept = cycle.clone();
+        cycle.starts = starts;
+        let number = cycle.number;
         let end = PhaseEnd {
-            cycle: cycle.clone(),
+            cycle: kept,
             work: self.work.clone(),
             workflow: self.workflow,
             escalated: self.escalated,
@@ -50,7 +56,7 @@ impl Run {
             author: self.author.clone(),
             fixes_total: self.fixes_total,
         };
-        self.phase_ends.insert((cycle.number, phase), Box::new(end));
+        self.phase_ends.insert((number, phase), Box::new(end));
     }
 
     /// The ends of phases that the run can go back to, the first one first. None once it has landed or was discarded.

@@ -259,8 +259,11 @@ fn add(seen: &FindingTraits, finding: &Finding, traits: &mut Traits) {
 
 /// Words, counted by the spaces between them: near enough, and it costs nothing.
 fn words(text: &str) -> u32 {
-    let spaces = text.bytes().filter(|byte| matches!(byte, b' ' | b'\n')).count();
-    if text.is_empty() { 0 } else { number(spaces + 1) }
+    let is_space = |byte: &u8| u8::from(matches!(byte, b' ' | b'\n'));
+    // As many bytes at once as a byte can count.
+    let chunks = text.as_bytes().chunks(255);
+    let spaces: u32 = chunks.map(|chunk| u32::from(chunk.iter().map(is_space).sum::<u8>())).sum();
+    if text.is_empty() { 0 } else { spaces.saturating_add(1) }
 }
 
 /// A fix that only puts the work off is none.
@@ -390,23 +393,16 @@ mod alike {
         fn of(finding: &'a Finding, common: &[u32]) -> Concern<'a> {
             let text = beginning(&finding.description);
             let mut stems = Vec::with_capacity(MOST_WORDS);
-            let (mut stem, mut length) = (SEED, 0);
-            for byte in text.bytes().chain([b' ']) {
-                let letter = LETTERS[usize::from(byte)];
-                if letter != 0 {
-                    if length < STEM {
-                        stem = mix(stem, letter);
-                    }
-                    length += 1;
-                    continue;
-                }
-                if length >= STEM - 2 && common.binary_search(&stem).is_err() {
+            let is_between = |byte: &u8| LETTERS[usize::from(*byte)] == 0;
+            for word in text.as_bytes().split(is_between).filter(|word| word.len() >= STEM - 2) {
+                let letters = word.iter().take(STEM).map(|byte| LETTERS[usize::from(*byte)]);
+                let stem = letters.fold(SEED, mix);
+                if common.binary_search(&stem).is_err() {
                     stems.push(stem);
                     if stems.len() == MOST_WORDS {
                         break;
                     }
                 }
-                (stem, length) = (SEED, 0);
             }
             stems.sort_unstable();
             stems.dedup();

@@ -66,8 +66,9 @@ impl<'a> Places<'a> {
         }
         let path = path_key(path);
         let path = &*path;
-        let first = self.files.partition_point(|(known, _)| **known < *name(path));
-        let named = self.files.iter().skip(first).take_while(|(known, _)| *known == name(path));
+        let name = name(path);
+        let first = self.files.partition_point(|(known, _)| **known < *name);
+        let named = self.files.iter().skip(first).take_while(|(known, _)| *known == name);
         named.map(|(_, known)| known).any(|known| is_tail(known, path) || is_tail(path, known))
             || self.folders.iter().any(|(before, after)| is_in(path, before, after))
     }
