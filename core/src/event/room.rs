@@ -82,7 +82,7 @@ fn all(texts: &[&String]) -> usize {
 /// How long a text is as a JSON string.
 pub(crate) fn written(text: &str) -> usize {
     // Nearly all texts are written as they are; without a way out in the middle, many bytes are looked at in one step.
-    let special = |byte: u8| u8::from((byte < b' ') | (byte >= 0x7f) | (byte == b'"') | (byte == b'\\'));
+    let special = |byte: u8| u8::from(!(b' '..0x7f).contains(&byte) | (byte == b'"') | (byte == b'\\'));
     if text.bytes().fold(0, |any, byte| any | special(byte)) == 0 {
         return text.len();
     }

@@ -187,9 +187,7 @@ pub(crate) fn leading(text: &str) -> Option<(&str, &str)> {
     let end = text.find(char::is_whitespace).unwrap_or(text.len());
     let written = head(text, end);
     // A line is behind one of these, and an extension behind a full stop.
-    if memchr::memchr3(b'.', b':', b'#', written.as_bytes()).is_none() {
-        return None;
-    }
+    memchr::memchr3(b'.', b':', b'#', written.as_bytes())?;
     let word = written.trim_end_matches(['*', ':', ',', ')', '.', '–', '—', ']']);
     let (path, line) = split_line(word);
     let placed = (line.is_some() && !is_number(path) && clean(path).is_some()) || has_extension(path);
