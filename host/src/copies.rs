@@ -74,7 +74,9 @@ impl Copies {
                 let used = used.filter(ReaderCopy::is_untouched).and_then(|reader| brought(reader.slot, &at));
                 // What goes wrong here goes wrong again when the copy is needed, and is reported then.
                 let slot = used.or_else(|| pool.make_ready(kind, &owner, &at).ok());
-                drop(slot.map(|slot| send.send(slot)));
+                if let Some(slot) = slot {
+                    let _ = send.send(slot);
+                }
             });
             if begun.is_ok() {
                 self.ahead().push(CopyAhead { kind, commit: commit.clone(), made });

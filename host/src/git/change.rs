@@ -147,7 +147,12 @@ pub fn get_ready(repo: &Repo) {
     let (send, receive) = channel();
     let command = repo.side().map(|git| git.args(["diff-tree", "--stdin"]).args(COUNTS_AND_TEXT));
     if let Ok(command) = command
-        && hands::start(move || drop(command.begin().map(|begun| send.send(begun)))).is_ok()
+        && hands::start(move || {
+            if let Ok(begun) = command.begin() {
+                let _ = send.send(begun);
+            }
+        })
+        .is_ok()
     {
         *repo.known_changes.begun() = Some(receive);
     }
