@@ -1,4 +1,4 @@
-//! Performs orders. Every order is carried out on a thread of its own (see [`hands`]) and answered by exactly one report.
+//! Performs orders. Every order is carried out on a thread of its own (`hands.rs`) and answered by exactly one report.
 //!
 //! Each performer looks before it acts: what an order wants may have happened already, before a crash. So resuming
 //! a run is nothing but performing its open orders again.
