@@ -1,5 +1,5 @@
-//! Packs the program's own addresses, which the loader has to adjust at every start: 0.9 MB less to read, and a third of
-//! a start's time. The C library understands that from version 2.36 on.
+//! Packs the program's own addresses, which the loader has to adjust at every start: 0.9 MB less to read. The C library
+//! understands that from version 2.36 on.
 
 use std::process::Command;
 

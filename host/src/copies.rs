@@ -4,6 +4,7 @@
 //! made and never used costs disk space and is used by a later run.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -19,7 +20,12 @@ pub(crate) struct Copies {
     /// Readers' copies that came back untouched.
     idle: Mutex<Vec<ReaderCopy>>,
     ahead: Mutex<Vec<CopyAhead>>,
+    /// Files of the last reader's copy.
+    files: AtomicUsize,
 }
+
+/// Reviewers are not needed after a Guardian that finds nothing, so that only what is quickly made is made for them ahead.
+const MOST_FILES_AHEAD: usize = 5_000;
 
 /// A reader's copy that is as it was made.
 #[derive(Debug)]
@@ -46,7 +52,7 @@ pub(crate) struct NextCopies {
 
 impl Copies {
     pub(crate) fn new(pool: Pool, run_id: String) -> Copies {
-        Copies { pool, run_id, idle: Mutex::default(), ahead: Mutex::default() }
+        Copies { pool, run_id, idle: Mutex::default(), ahead: Mutex::default(), files: AtomicUsize::new(0) }
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<ReaderCopy>> {
@@ -64,7 +70,9 @@ impl Copies {
             std::iter::repeat_n(kind, count.saturating_sub(there))
         };
         let idle = self.idle().iter().filter(|reader| reader.commit == *commit).count();
-        let readers = missing(WorkspaceKind::Reader, next.readers.saturating_sub(idle));
+        let is_small = self.files.load(Ordering::Relaxed) <= MOST_FILES_AHEAD;
+        let readers = if is_small { next.readers.saturating_sub(idle) } else { 0 };
+        let readers = missing(WorkspaceKind::Reader, readers);
         let makers = missing(WorkspaceKind::Maker, usize::from(next.maker));
         for kind in makers.chain(readers) {
             let used = if kind == WorkspaceKind::Reader { self.idle_elsewhere(commit) } else { None };
@@ -127,7 +135,8 @@ impl Copies {
                 None => self.pool.take(WorkspaceKind::Reader, &self.run_id, commit)?,
             },
         };
-        let print = fingerprint(&slot.tree());
+        let (print, files) = fingerprint(&slot.tree());
+        self.files.store(files, Ordering::Relaxed);
         Ok(ReaderCopy { slot, commit: commit.clone(), print })
     }
 
@@ -170,14 +179,14 @@ fn brought(mut slot: Slot, commit: &ObjectId) -> Option<Slot> {
 
 impl ReaderCopy {
     fn is_untouched(&self) -> bool {
-        fingerprint(&self.slot.tree()) == self.print
+        fingerprint(&self.slot.tree()).0 == self.print
     }
 }
 
 /// A hash over name, kind, size and times of everything below a folder. The change time can't be set by hand, so
-/// an equal fingerprint means that nothing was written.
-fn fingerprint(folder: &Path) -> blake3::Hash {
-    let mut hasher = blake3::Hasher::new();
+/// an equal fingerprint means that nothing was written. Comes with the number of files.
+fn fingerprint(folder: &Path) -> (blake3::Hash, usize) {
+    let (mut hasher, mut files) = (blake3::Hasher::new(), 0);
     let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {
         let Ok(entries) = std::fs::read_dir(&folder) else {
@@ -195,11 +204,12 @@ fn fingerprint(folder: &Path) -> blake3::Hash {
             if meta.is_dir() {
                 folders.push(entry.path());
             } else {
+                files += 1;
                 for number in os::times(&meta) {
                     hasher.update(&number.to_le_bytes());
                 }
             }
         }
     }
-    hasher.finalize()
+    (hasher.finalize(), files)
 }

@@ -196,7 +196,11 @@ fn counted_with_text(
 ) -> Result<Option<Vec<ChangedPath>>, runner::Error> {
     let is_small = |objects: &Objects| {
         let mut bytes = 0_u64;
-        for one in objects.touched(base, commit)? {
+        let touched = objects.touched(base, commit)?;
+        if touched.len() > MOST_COUNTED {
+            return Ok(false);
+        }
+        for one in touched {
             for oid in [&one.old_oid, &one.new_oid].into_iter().filter(|oid| !oid.is_zero()) {
                 bytes = bytes.saturating_add(objects.header(oid)?.ok_or(AskGit)?.1);
             }
@@ -227,9 +231,15 @@ fn counted_with_text(
     Ok(Some(changed))
 }
 
+/// Git is quicker with more files.
+const MOST_COUNTED: usize = 200;
+
 /// The lines of files that are new or gone need no comparison.
 fn counted_here(objects: &Objects, base: &ObjectId, commit: &ObjectId) -> Native<Vec<ChangedPath>> {
     let mut changed = objects.touched(base, commit)?;
+    if changed.len() > MOST_COUNTED {
+        return Err(AskGit);
+    }
     for one in &mut changed {
         let oid = match one.status {
             PathStatus::Added => &one.new_oid,

@@ -8,6 +8,8 @@ const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 440.0;
 const LEFT: f64 = 70.0;
 const RIGHT: f64 = 20.0;
+/// For numbers that are longer than the space beside an axis.
+const MARGIN: f64 = 30.0;
 const TOP: f64 = 30.0;
 /// Below the axis are its numbers, and a line for each curve.
 const BOTTOM: f64 = 50.0;
@@ -55,10 +57,11 @@ pub(super) fn draw(curves: &[Curve]) -> Option<String> {
     let floor = HEIGHT - BOTTOM;
     let x = |value: f64| LEFT + across.place(value) * (WIDTH - LEFT - RIGHT);
     let y = |value: f64| floor - up.place(value) * (floor - TOP);
+    let width = WIDTH + 2.0 * MARGIN;
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" role=\"img\">\n\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"-{MARGIN} 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\">\n\
          <title>How the time of a command grows with its input</title>\n<style>{STYLE}</style>\n\
-         <rect class=\"back\" width=\"{WIDTH}\" height=\"{height}\" rx=\"8\"/>\n"
+         <rect class=\"back\" x=\"-{MARGIN}\" width=\"{width}\" height=\"{height}\" rx=\"8\"/>\n"
     );
     for tick in across.ticks() {
         let at = x(tick);
