@@ -1,5 +1,5 @@
-//! The threads that perform orders and what can be done beside them. One that has finished waits for the next order: starting a thread, and filling its
-//! caches, takes longer than handing over work.
+//! The threads that perform orders, and what can be done beside them. A thread that has finished waits for more work,
+//! since starting one takes longer than handing work over.
 
 use std::fs::File;
 use std::io;
@@ -8,6 +8,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::cleaning::disk;
+
 type Work = Box<dyn FnOnce() + Send>;
 
 static IDLE: Mutex<Vec<Sender<Work>>> = Mutex::new(Vec::new());
@@ -15,10 +17,10 @@ static IDLE: Mutex<Vec<Sender<Work>>> = Mutex::new(Vec::new());
 /// Does this on a thread of its own, which may have done other work before.
 pub(crate) fn start(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let mut work: Work = Box::new(work);
-    while let Some(hand) = idle().pop() {
+    let hand = idle().pop();
+    if let Some(hand) = hand {
         match hand.send(work) {
             Ok(()) => return Ok(()),
-            // Its thread has ended by a panic.
             Err(unsent) => work = unsent.0,
         }
     }
@@ -80,13 +82,10 @@ static REMOVALS: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
 
 /// Removes a folder while the run goes on. Its name is free at once.
 pub(crate) fn remove_folder(folder: &Path) {
-    let mut name = folder.as_os_str().to_owned();
-    name.push(".gone");
-    let gone = PathBuf::from(name);
-    if std::fs::rename(folder, &gone).is_err() {
-        let _ = std::fs::remove_dir_all(folder);
+    let Ok(gone) = disk::put_aside(folder) else {
+        let _ = disk::remove(folder);
         return;
-    }
+    };
     *removals() += 1;
     let removal = Removal(gone);
     // Dropped, and with that done, by whichever side has it last.
@@ -97,7 +96,7 @@ struct Removal(PathBuf);
 
 impl Drop for Removal {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        let _ = disk::remove(&self.0);
         *removals() -= 1;
         REMOVALS.1.notify_all();
     }

@@ -60,13 +60,20 @@ pub(crate) fn usage(path: &Path) -> u64 {
     bytes
 }
 
+/// Gives a file or a folder the name of one that is being removed. What a killed process leaves under it is removed by the
+/// next cleaning.
+pub(crate) fn put_aside(path: &Path) -> io::Result<PathBuf> {
+    let trash = path.with_file_name(format!("{TRASH}{}", nonce()));
+    fs::rename(path, &trash)?;
+    Ok(trash)
+}
+
 /// Removes a file or a folder: nobody sees a half of it.
 pub(super) fn remove_whole(path: &Path) -> io::Result<()> {
-    let trash = path.with_file_name(format!("{TRASH}{}", nonce()));
-    match fs::rename(path, &trash) {
+    let trash = match put_aside(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        renamed => renamed?,
-    }
+        trash => trash?,
+    };
     failpoint::pass("cleaning.renamed");
     remove(&trash).map_err(|error| io::Error::new(error.kind(), format!("{error} ({})", trash.display())))
 }
@@ -75,7 +82,7 @@ pub(super) fn remove_whole(path: &Path) -> io::Result<()> {
 const TRIES: usize = 8;
 
 /// Removes what nobody uses; another process may be doing the same.
-pub(super) fn remove(path: &Path) -> io::Result<()> {
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
     for _ in 0..TRIES {
         match crate::git::remove_beneath(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
