@@ -24,7 +24,7 @@ pub(crate) struct Copies {
     files: AtomicUsize,
 }
 
-/// Reviewers are not needed after a Guardian that finds nothing, so that only what is quickly made is made for them ahead.
+/// Reviewers are not needed after a Guardian that finds nothing, so only small copies are made for them ahead.
 const MOST_FILES_AHEAD: usize = 5_000;
 
 /// A reader's copy that is as it was made.
@@ -102,9 +102,9 @@ impl Copies {
     fn made_ahead(&self, kind: WorkspaceKind, commit: &ObjectId) -> Option<Slot> {
         let copy = {
             let mut ahead = self.ahead();
-            let of_kind = |copy: &&CopyAhead| copy.kind == kind;
-            let exact = ahead.iter().position(|copy| copy.kind == kind && copy.commit == *commit);
-            let at = exact.or_else(|| ahead.iter().position(|copy| of_kind(&copy)))?;
+            let of_kind = || ahead.iter().enumerate().filter(|(_, copy)| copy.kind == kind);
+            let exact = of_kind().find(|(_, copy)| copy.commit == *commit);
+            let (at, _) = exact.or_else(|| of_kind().next())?;
             ahead.swap_remove(at)
         };
         copy.made.recv().ok()
@@ -127,13 +127,11 @@ impl Copies {
         if let Some(reader) = self.idle_at(commit) {
             return Ok(reader);
         }
-        let slot = match self.made_ahead(WorkspaceKind::Reader, commit).and_then(|slot| brought(slot, commit))
-        {
+        let ahead = self.made_ahead(WorkspaceKind::Reader, commit).and_then(|slot| brought(slot, commit));
+        let used = || self.any_idle().and_then(|reader| brought(reader.slot, commit));
+        let slot = match ahead.or_else(used) {
             Some(slot) => slot,
-            None => match self.any_idle().and_then(|reader| brought(reader.slot, commit)) {
-                Some(slot) => slot,
-                None => self.pool.take(WorkspaceKind::Reader, &self.run_id, commit)?,
-            },
+            None => self.pool.take(WorkspaceKind::Reader, &self.run_id, commit)?,
         };
         let (print, files) = fingerprint(&slot.tree());
         self.files.store(files, Ordering::Relaxed);

@@ -12,34 +12,42 @@ use crate::cleaning::disk;
 
 type Work = Box<dyn FnOnce() + Send>;
 
-static IDLE: Mutex<Vec<Sender<Work>>> = Mutex::new(Vec::new());
+/// Threads that wait for work, each by the channel it waits at.
+struct IdleThreads(Mutex<Vec<Sender<Work>>>);
+
+static IDLE: IdleThreads = IdleThreads(Mutex::new(Vec::new()));
 
 /// Does this on a thread of its own, which may have done other work before.
 pub(crate) fn start(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    let mut work: Work = Box::new(work);
-    let hand = idle().pop();
-    if let Some(hand) = hand {
-        match hand.send(work) {
-            Ok(()) => return Ok(()),
-            Err(unsent) => work = unsent.0,
+    IDLE.start(Box::new(work))
+}
+
+impl IdleThreads {
+    fn start(&'static self, mut work: Work) -> io::Result<()> {
+        let idle = self.list().pop();
+        if let Some(idle) = idle {
+            match idle.send(work) {
+                Ok(()) => return Ok(()),
+                Err(unsent) => work = unsent.0,
+            }
+        }
+        let (send, receive) = channel();
+        let thread = std::thread::Builder::new().name("hand".to_owned()).stack_size(512 * 1024);
+        thread.spawn(move || self.serve(work, &send, &receive)).map(drop)
+    }
+
+    fn serve(&self, first: Work, send: &Sender<Work>, receive: &Receiver<Work>) {
+        first();
+        loop {
+            self.list().push(send.clone());
+            let Ok(work) = receive.recv() else { return };
+            work();
         }
     }
-    let (send, receive) = channel();
-    let thread = std::thread::Builder::new().name("hand".to_owned()).stack_size(512 * 1024);
-    thread.spawn(move || serve(work, &send, &receive)).map(drop)
-}
 
-fn serve(first: Work, send: &Sender<Work>, receive: &Receiver<Work>) {
-    first();
-    loop {
-        idle().push(send.clone());
-        let Ok(work) = receive.recv() else { return };
-        work();
+    fn list(&self) -> MutexGuard<'_, Vec<Sender<Work>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn idle() -> MutexGuard<'static, Vec<Sender<Work>>> {
-    IDLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How many files are synced at once besides one.
@@ -118,17 +126,19 @@ mod tests {
 
     #[test]
     fn i15_a_thread_that_has_finished_is_used_again() {
+        static OWN: IdleThreads = IdleThreads(Mutex::new(Vec::new()));
         let (send, receive) = channel();
         let mut threads = std::collections::HashSet::new();
         for _ in 0..8 {
             let send = send.clone();
-            start(move || send.send(std::thread::current().id()).expect("the test waits")).expect("a thread");
+            let work = move || send.send(std::thread::current().id()).expect("the test waits");
+            OWN.start(Box::new(work)).expect("a thread");
             threads.insert(receive.recv().expect("it ran"));
-            while idle().is_empty() {
+            while OWN.list().is_empty() {
                 std::thread::yield_now();
             }
         }
-        assert!(threads.len() < 8, "{threads:?}");
+        assert_eq!(threads.len(), 1, "{threads:?}");
     }
 
     #[test]
