@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::native::{AskGit, Native, Refs};
+use super::native::{AskGit, Native, RefChange, RefLog, Refs};
 use super::runner::Error;
 use super::{ObjectId, Repo};
 
 const PREFIX: &str = "refs/archeflow/keep/";
+const END_OF_PHASE: &str = "archeflow: end of a phase";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptRef {
@@ -43,21 +44,22 @@ impl Repo {
         if commands.is_empty() || self.create_here(wanted, &now).is_ok() {
             return Ok(());
         }
-        let args = ["update-ref", "-m", "archeflow: end of a phase", "-z", "--stdin"];
+        let args = ["update-ref", "-m", END_OF_PHASE, "-z", "--stdin"];
         self.refs()?.args(args).input(commands).done()?;
         Ok(())
     }
 
-    /// Makes refs that are not there yet, each in one step that fails if another process was faster.
+    /// Makes refs that are not there yet, in one step that fails if another process was faster.
     fn create_here(&self, wanted: &[(String, ObjectId)], now: &BTreeMap<String, ObjectId>) -> Native<()> {
         let refs = Refs::of(&self.common_dir)?;
         if wanted.iter().any(|(name, commit)| now.get(name).is_some_and(|now| now != commit)) {
             return Err(AskGit);
         }
-        for (name, commit) in wanted.iter().filter(|(name, _)| !now.contains_key(name)) {
-            refs.create(name, commit)?;
-        }
-        Ok(())
+        let new = wanted.iter().filter(|(name, _)| !now.contains_key(name));
+        let new: Vec<RefChange<'_>> =
+            new.map(|(name, commit)| RefChange { name, new: commit, old: None }).collect();
+        let which = self.user.logged_refs(self.work_tree.is_some())?;
+        refs.change(&new, &RefLog { which, message: END_OF_PHASE })
     }
 
     /// Removes refs in one step, each only if it is still at its commit.

@@ -101,37 +101,6 @@ impl<'a> Refs<'a> {
         Ok(())
     }
 
-    /// Makes a ref below `refs/archeflow/keep/`, where git by default keeps no log, if there is none of that name. It is on disk
-    /// afterwards.
-    ///
-    /// Nobody else makes refs there, so git's lock is not taken: one that this process left behind when it was killed
-    /// would stay. A lock that is there is respected.
-    pub(in crate::git) fn create(&self, name: &str, oid: &ObjectId) -> Native<()> {
-        let in_the_way = name
-            .match_indices('/')
-            .map(|(at, _)| &name[..at])
-            .skip(3)
-            .any(|folder| !matches!(self.packed(folder), Ok(None)));
-        let is_ours = name.starts_with("refs/archeflow/keep/") && is_ref_name(name);
-        if !is_ours || in_the_way || self.any_below(&format!("{name}/"))? || self.packed(name)?.is_some() {
-            return Err(AskGit);
-        }
-        let file = self.common_dir.join(name);
-        let lock = self.common_dir.join(format!("{name}.lock"));
-        let folder = file.parent().ok_or(AskGit)?;
-        fs::create_dir_all(folder).map_err(ask)?;
-        let temporary = files::beside(&file);
-        let made = write_synced(&temporary, format!("{oid}\n").as_bytes()).and_then(|()| {
-            if files::exists(&lock) {
-                Err(io::ErrorKind::WouldBlock.into())
-            } else {
-                fs::hard_link(&temporary, &file)
-            }
-        });
-        let _ = fs::remove_file(&temporary);
-        made.map_err(ask)
-    }
-
     /// Moves refs of our own in one step, as git does it: all are locked, compared with what they were, and replaced. They
     /// are on disk afterwards. What is not as expected is git's matter, and nothing has changed then.
     pub(in crate::git) fn change(&self, changes: &[RefChange<'_>], log: &RefLog<'_>) -> Native<()> {
@@ -340,11 +309,6 @@ fn read(file: &Path) -> Native<Option<Vec<u8>>> {
         Err(_) => return Err(AskGit),
     };
     if bytes.starts_with(b"ref:") { Err(AskGit) } else { Ok(Some(bytes)) }
-}
-
-fn write_synced(file: &Path, bytes: &[u8]) -> io::Result<()> {
-    files::write_new(file, bytes, 0o666)?;
-    fs::File::open(file)?.sync_all()
 }
 
 /// Whether anything but folders is in a folder.

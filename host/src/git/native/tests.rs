@@ -625,36 +625,6 @@ fn i15_files_left_out_are_neither_missing_nor_new() {
 }
 
 #[test]
-fn i15_a_keep_ref_is_made_once_and_git_reads_it() {
-    let sample = Sample::new("sha1");
-    let (one, other) = (sample.commit("one"), sample.commit("other"));
-    let refs = Refs::of(&sample.git_dir).unwrap();
-    let name = "refs/archeflow/keep/run/1/do";
-    refs.create(name, &one).unwrap();
-    assert_eq!(sample.oid(name), one);
-    assert!(refs.create(name, &other).is_err(), "the name is taken");
-    sample.git(&["pack-refs", "--all"]);
-    assert!(refs.create(name, &other).is_err(), "the name is taken in packed-refs");
-    assert_eq!(sample.oid(name), one);
-    for in_the_way in ["refs/archeflow/keep/run/1/do/more", "refs/archeflow/keep/run/1"] {
-        assert!(refs.create(in_the_way, &one).is_err(), "{in_the_way}");
-    }
-    for foreign in ["refs/heads/main2", "refs/archeflow/other", "refs/archeflow/keep/a..b"] {
-        assert!(refs.create(foreign, &one).is_err(), "{foreign}");
-    }
-    let locked = "refs/archeflow/keep/run/2/do";
-    fs::create_dir_all(sample.git_dir.join("refs/archeflow/keep/run/2")).unwrap();
-    fs::write(sample.git_dir.join(format!("{locked}.lock")), "").unwrap();
-    assert!(refs.create(locked, &one).is_err(), "git has it locked");
-    let left: Vec<_> = fs::read_dir(sample.git_dir.join("refs/archeflow/keep/run/2")).unwrap().collect();
-    assert_eq!(left.len(), 1, "{left:?}");
-    assert_eq!(
-        sample.git(&["for-each-ref", "--format=%(refname)", "refs/archeflow/"]),
-        format!("{name}\n").as_bytes()
-    );
-}
-
-#[test]
 fn i15_counts_and_diffs_are_those_of_git() {
     let sample = Sample::new("sha1");
     let mut commits = sample.odd();

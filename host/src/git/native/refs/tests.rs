@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{RefChange, RefLog, Refs};
+use crate::git::ObjectId;
 use crate::git::native::tests::Sample;
 use crate::git::user_config::LoggedRefs;
 
@@ -135,4 +136,36 @@ fn i15_a_lock_of_a_killed_process_of_ours_is_no_obstacle() {
     fs::hard_link(&living, folder.join("run.lock")).unwrap();
     let again = [RefChange { name: OWN, new: &first, old: Some(&first) }];
     assert!(Refs::of(&sample.git_dir).unwrap().change(&again, &log).is_err());
+}
+
+#[test]
+fn i15_a_keep_ref_is_made_once_and_git_reads_it() {
+    let sample = Sample::new("sha1");
+    let (one, other) = (sample.commit("one"), sample.commit("other"));
+    let refs = Refs::of(&sample.git_dir).unwrap();
+    let log = RefLog { which: LoggedRefs::Branches, message: "m" };
+    let create = |name: &str, new: &ObjectId| refs.change(&[RefChange { name, new, old: None }], &log);
+    let name = "refs/archeflow/keep/run/1/do";
+    create(name, &one).unwrap();
+    assert_eq!(sample.oid(name), one);
+    assert!(create(name, &other).is_err(), "the name is taken");
+    sample.git(&["pack-refs", "--all"]);
+    assert!(create(name, &other).is_err(), "the name is taken in packed-refs");
+    assert_eq!(sample.oid(name), one);
+    for in_the_way in ["refs/archeflow/keep/run/1/do/more", "refs/archeflow/keep/run/1"] {
+        assert!(create(in_the_way, &one).is_err(), "{in_the_way}");
+    }
+    for foreign in ["refs/heads/main2", "refs/tags/other", "refs/archeflow/keep/a..b"] {
+        assert!(create(foreign, &one).is_err(), "{foreign}");
+    }
+    let locked = "refs/archeflow/keep/run/2/do";
+    fs::create_dir_all(sample.git_dir.join("refs/archeflow/keep/run/2")).unwrap();
+    fs::write(sample.git_dir.join(format!("{locked}.lock")), "").unwrap();
+    assert!(create(locked, &one).is_err(), "git has it locked");
+    let left: Vec<_> = fs::read_dir(sample.git_dir.join("refs/archeflow/keep/run/2")).unwrap().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert_eq!(
+        sample.git(&["for-each-ref", "--format=%(refname)", "refs/archeflow/"]),
+        format!("{name}\n").as_bytes()
+    );
 }
