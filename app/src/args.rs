@@ -8,6 +8,7 @@ mod lists;
 mod memory;
 mod names;
 mod sprint;
+mod ui;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -25,6 +26,7 @@ pub(crate) use known::*;
 pub(crate) use lists::*;
 pub(crate) use memory::*;
 pub(crate) use sprint::*;
+pub(crate) use ui::*;
 
 #[derive(Debug, Parser)]
 #[command(
@@ -86,6 +88,8 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Watch a run live, full screen; line by line without a terminal
     Watch(WatchArgs),
+    /// Show all runs in a browser of this machine
+    Ui(UiArgs),
     /// Replay a run: its decisions, what-if, comparison with other runs
     Replay(ReplayArgs),
     /// Write a report of a run: Markdown, one HTML file or one line
@@ -656,6 +660,7 @@ impl Command {
             Command::Sprint(args) => args.what.place().json,
             Command::Loop(args) => args.what.place().json,
             Command::Completions { .. }
+            | Command::Ui(_)
             | Command::Play { .. }
             | Command::Acp(_)
             | Command::Model { .. }

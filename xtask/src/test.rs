@@ -332,7 +332,7 @@ const PROOFS: [&str; 2] = ["crash", "proof_sprint"];
 /// The names of all integration tests, each once, though several crates may have one of that name.
 fn test_binaries(root: &Path) -> std::io::Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
-    for member in ["core", "host", "app"] {
+    for member in ["core", "host", "serve", "app"] {
         for entry in std::fs::read_dir(root.join(member).join("tests"))? {
             let path = entry?.path();
             let name = path.file_stem().filter(|_| path.extension().is_some_and(|end| end == "rs"));

@@ -34,6 +34,7 @@ pub(crate) mod sprint;
 mod status;
 pub(crate) mod steer;
 mod trust;
+mod ui;
 mod watch;
 mod watcher;
 mod why;
@@ -74,6 +75,7 @@ pub(crate) fn run(cli: Cli) -> Result<CommandOutput, Failure> {
         Command::List(args) => list::list(&args),
         Command::Show(args) => show::run(&args),
         Command::Watch(args) => watch::run(&args),
+        Command::Ui(args) => ui::run(&args),
         Command::Replay(args) => replay::run(&args.what),
         Command::Report(args) => report::run(&args),
         Command::Dag(args) => dag::run(&args),

@@ -42,6 +42,11 @@ impl Follower {
     /// Hands over the whole lines that were added, a bounded number of them. Says whether there were any; then there
     /// may be more.
     pub fn more(&mut self, mut see: impl FnMut(&Read<'_>)) -> Result<bool, Error> {
+        self.more_with_ends(|line, _| see(line))
+    }
+
+    /// The same, each line with the byte after it.
+    pub fn more_with_ends(&mut self, mut see: impl FnMut(&Read<'_>, u64)) -> Result<bool, Error> {
         self.fill()?;
         let bytes = std::mem::take(&mut self.buffer);
         let mut used = 0;
@@ -52,7 +57,7 @@ impl Follower {
             match step(line, before, &self.run_id) {
                 Ok(Some(seq)) => {
                     let read = frame::read(line).map_err(|why| self.damaged(used, why))?;
-                    see(&read.read);
+                    see(&read.read, self.end + (used + length + 1) as u64);
                     self.last = Some((line.to_owned(), seq));
                 }
                 Ok(None) => {}
@@ -148,6 +153,23 @@ mod tests {
         assert!(numbers(&mut follower).unwrap().is_empty());
         append(&mut journal, 3);
         assert_eq!(numbers(&mut follower).unwrap(), [3]);
+    }
+
+    #[test]
+    fn u_16_each_line_has_the_byte_after_it() {
+        let temp = tempfile::tempdir().unwrap();
+        let mut journal = Journal::create(temp.path(), "r").unwrap();
+        let mut follower = Follower::open(temp.path(), "r").unwrap();
+        let mut ends = Vec::new();
+        for seq in 1..=3 {
+            append(&mut journal, seq);
+            if seq != 1 {
+                while follower.more_with_ends(|line, end| ends.push((line.seq, end))).unwrap() {}
+            }
+        }
+        let whole = std::fs::read(journal.path()).unwrap();
+        let after = whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at as u64 + 1);
+        assert_eq!(ends, (1..).zip(after).collect::<Vec<_>>());
     }
 
     #[test]

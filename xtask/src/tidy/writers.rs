@@ -4,7 +4,7 @@
 use super::scan::SourceLine;
 use super::{Complaint, Tree, complaint};
 
-const PROGRAM: [&str; 3] = ["core/src/", "host/src/", "app/src/"];
+const PROGRAM: [&str; 4] = ["core/src/", "host/src/", "serve/src/", "app/src/"];
 
 /// Git commands that can destroy work, or reach out of the machine. None of them has a use here.
 const NEVER: [&str; 7] = ["clean", "stash", "gc", "prune", "push", "filter-branch", "reflog"];
@@ -95,7 +95,7 @@ pub(super) fn processes(tree: &Tree) -> Vec<Complaint> {
 pub(super) fn printing(tree: &Tree) -> Vec<Complaint> {
     let words = ["println!", "print!", "eprintln!", "eprint!", "io::stdout", "io::stderr"];
     let printers = [("host/src/backends/script.rs", "an agent's answer is its standard output")];
-    outside(tree, &["core/src/", "host/src/"], &printers, &words, "prints")
+    outside(tree, &["core/src/", "host/src/", "serve/src/"], &printers, &words, "prints")
 }
 
 /// Results go through one place that checks and flushes every write, so a full disk is never reported as success.

@@ -135,8 +135,8 @@ fn walk(log: &[Entry], placed: &[(Option<Seq>, bool)], below: &BTreeMap<Seq, Vec
 /// How deep branches are remembered.
 pub const DEEPEST: usize = 24;
 
-/// What an event is about, in a few words.
-fn label(event: &Event) -> String {
+/// What an event is about, in a few words. Text of others: each format escapes it its own way.
+pub fn label(event: &Event) -> String {
     let text = match event {
         Event::Report(Report::RunStart(start)) => start.task.clone(),
         Event::Report(Report::SessionStart(session)) => format!("session {}, {}", session.fence, session.why),

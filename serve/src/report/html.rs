@@ -17,9 +17,8 @@ use super::{Report, blocks, cycles, graph, most, svg, words};
 
 const STYLE: &str = include_str!("style.css");
 
-pub(crate) fn draw(report: &Report<'_>) -> String {
+pub fn draw(report: &Report<'_>) -> String {
     let story = report.story;
-    let plot = svg::convergence(story);
     let body = html! {
         (header(report))
         @if let Some(page) = &story.page {
@@ -29,7 +28,7 @@ pub(crate) fn draw(report: &Report<'_>) -> String {
         }
         (section("cycles", "The cycles", &cycles::draw(story)))
         (section("findings", "The findings", &findings(story)))
-        @if let Some(plot) = plot { (section("convergence", "Convergence", &convergence(story, &plot))) }
+        @if let Some(plot) = converging(story) { (section("convergence", "Convergence", &plot)) }
         (section("cost", "Cost by archetype", &costs(story)))
         @if !story.corrections.is_empty() {
             (section("shadows", "Shadows and corrections", &corrections(story)))
@@ -46,11 +45,14 @@ pub(crate) fn draw(report: &Report<'_>) -> String {
     page(story, &body)
 }
 
+/// What the page may load: its own style sheet and nothing else.
+pub fn policy() -> String {
+    let style = archeflow_core::digest::source(STYLE);
+    format!("default-src 'none'; style-src '{style}'; base-uri 'none'; form-action 'none'")
+}
+
 fn page(story: &Story, body: &Markup) -> String {
-    let policy = format!(
-        "default-src 'none'; style-src '{}'; base-uri 'none'; form-action 'none'",
-        archeflow_core::digest::source(STYLE)
-    );
+    let policy = policy();
     let page = html! {
         (DOCTYPE) "\n"
         html lang="en" { "\n"
@@ -186,6 +188,16 @@ fn findings(story: &Story) -> Markup {
         } @else {
             (lives(story))
         }
+        (others(story).unwrap_or_default())
+    }
+}
+
+/// Findings of the program itself, and those that count as advice only.
+pub(crate) fn others(story: &Story) -> Option<Markup> {
+    if story.raised.is_empty() && story.set_aside.is_empty() {
+        return None;
+    }
+    Some(html! {
         @if !story.raised.is_empty() {
             h3 { "Raised by the program itself" }
             ul.plain {
@@ -217,7 +229,7 @@ fn findings(story: &Story) -> Markup {
             }
             (more(story.set_aside.len(), most::OTHERS))
         }
-    }
+    })
 }
 
 fn lives(story: &Story) -> Markup {
@@ -287,6 +299,11 @@ fn badge(severity: Severity) -> Markup {
     html! { span class={ "badge " (severity.name().to_lowercase()) } { (severity.name()) } }
 }
 
+/// How the findings moved, if there is anything to draw.
+pub(crate) fn converging(story: &Story) -> Option<Markup> {
+    svg::convergence(story).map(|plot| convergence(story, &plot))
+}
+
 fn convergence(story: &Story, plot: &Markup) -> Markup {
     let last = story.cycles.iter().rev().find_map(|cycle| cycle.end.as_ref()?.trend.as_ref());
     html! {
@@ -307,7 +324,7 @@ fn convergence(story: &Story, plot: &Markup) -> Markup {
     }
 }
 
-fn costs(story: &Story) -> Markup {
+pub(crate) fn costs(story: &Story) -> Markup {
     if story.costs.is_empty() {
         return html! { p.soft { "Nobody was sent." } };
     }
@@ -364,7 +381,7 @@ fn thousands(n: u64) -> String {
     groups.into_iter().rev().collect::<Vec<_>>().join(" ")
 }
 
-fn corrections(story: &Story) -> Markup {
+pub(crate) fn corrections(story: &Story) -> Markup {
     html! {
         ul.cards {
             @for seen in story.corrections.iter().take(most::OTHERS) {
@@ -388,7 +405,7 @@ fn corrections(story: &Story) -> Markup {
     }
 }
 
-fn questions(story: &Story) -> Markup {
+pub(crate) fn questions(story: &Story) -> Markup {
     html! {
         ul.cards {
             @for question in story.questions.iter().take(most::OTHERS) {
@@ -407,6 +424,14 @@ fn questions(story: &Story) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// The decisions, and the rules they follow from.
+pub(crate) fn why(story: &Story) -> Markup {
+    html! {
+        (decisions(story))
+        @if !rules(story).is_empty() { h3 { "The rules behind them" } (rulebook_of(story)) }
     }
 }
 

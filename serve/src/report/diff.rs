@@ -9,35 +9,35 @@ const FILES: usize = 300;
 const LINES: usize = 4_000;
 const LINES_OF_A_FILE: usize = 800;
 /// Bytes of a diff that are read at all.
-pub(crate) const BYTES: usize = 4_000_000;
+pub const BYTES: usize = 4_000_000;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Diff {
-    pub(crate) files: Vec<FileDiff>,
+pub struct Diff {
+    pub files: Vec<FileDiff>,
     /// Files that are left out, even by name.
-    pub(crate) files_left_out: usize,
+    pub files_left_out: usize,
     /// The size of the whole, where only its beginning was read.
-    pub(crate) cut_at: Option<u64>,
+    pub cut_at: Option<u64>,
     /// Why there is none.
-    pub(crate) missing: Option<String>,
+    pub missing: Option<String>,
     /// How to see all of it.
-    pub(crate) command: String,
+    pub command: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct FileDiff {
-    pub(crate) path: String,
+pub struct FileDiff {
+    pub path: String,
     /// Where it was before, if it was renamed.
-    pub(crate) from: Option<String>,
-    pub(crate) word: &'static str,
-    pub(crate) added: usize,
-    pub(crate) deleted: usize,
-    pub(crate) lines: Vec<(Kind, String)>,
-    pub(crate) left_out: usize,
+    pub from: Option<String>,
+    pub word: &'static str,
+    pub added: usize,
+    pub deleted: usize,
+    pub lines: Vec<(Kind, String)>,
+    pub left_out: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     Hunk,
     Same,
     Added,
@@ -46,11 +46,11 @@ pub(crate) enum Kind {
 }
 
 impl Diff {
-    pub(crate) fn missing(why: impl Into<String>) -> Diff {
+    pub fn missing(why: impl Into<String>) -> Diff {
         Diff { missing: Some(why.into()), ..Diff::default() }
     }
 
-    pub(crate) fn read(text: &str, cut_at: Option<u64>, command: String) -> Diff {
+    pub fn read(text: &str, cut_at: Option<u64>, command: String) -> Diff {
         let mut diff = Diff { cut_at, command, ..Diff::default() };
         let (mut old, mut new, mut told) = (0_usize, 0_usize, 0_usize);
         for line in text.lines() {
@@ -106,16 +106,16 @@ impl Diff {
         self.files.push(FileDiff { path: path.to_owned(), word: "changed", ..FileDiff::default() });
     }
 
-    pub(crate) fn added(&self) -> usize {
+    pub fn added(&self) -> usize {
         self.files.iter().map(|file| file.added).sum()
     }
 
-    pub(crate) fn deleted(&self) -> usize {
+    pub fn deleted(&self) -> usize {
         self.files.iter().map(|file| file.deleted).sum()
     }
 
     /// What is not shown, in a sentence; nothing where all of it is.
-    pub(crate) fn left_out(&self) -> Option<String> {
+    pub fn left_out(&self) -> Option<String> {
         let lines: usize = self.files.iter().map(|file| file.left_out).sum();
         let mut parts = Vec::new();
         if lines > 0 {

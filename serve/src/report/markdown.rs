@@ -8,10 +8,9 @@ use archeflow_core::projections::story::{CycleStory, Life, State, Story};
 use archeflow_core::projections::view::{self, capital};
 
 use super::{Report, graph, most, words};
-use crate::render::text::safe;
-use archeflow_core::text::{code_span, markdown, revealed};
+use archeflow_core::text::{code_span, markdown, revealed, safe};
 
-pub(crate) fn draw(report: &Report<'_>) -> String {
+pub fn draw(report: &Report<'_>) -> String {
     let story = report.story;
     let mut out = String::new();
     overview(&mut out, report);

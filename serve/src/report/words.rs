@@ -7,10 +7,10 @@ use archeflow_core::projections::story::{CycleEnd, Ended, Step, Story};
 use archeflow_core::projections::view::{self, Tone, capital};
 
 use super::most;
-use crate::render::text::{cut, safe_line};
+use archeflow_core::text::{cut, safe_line};
 
 /// `merged (approved): Give the discount … | 2 cycles, 8 agents, 1.3s, $0.12 | main 1034e5e469`.
-pub(crate) fn summary(story: &Story) -> String {
+pub fn summary(story: &Story) -> String {
     let overview = &story.overview;
     let mut line = format!(
         "{} ({}): {} | {}, {}, {}",

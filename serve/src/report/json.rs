@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::diff::Diff;
 
-pub(crate) fn draw(story: &Story, diff: &Diff) -> Value {
+pub fn draw(story: &Story, diff: &Diff) -> Value {
     let overview = &story.overview;
     let outcome = overview.outcome.as_ref();
     let files = diff.files.iter().map(|file| {

@@ -1,0 +1,291 @@
+//! `/`: what waits for a person, over all repositories, and what runs now.
+
+use std::sync::Arc;
+
+use archeflow_core::event::QuestionKind;
+use archeflow_core::model::{Reason, RunStatus, counted};
+use archeflow_core::projections::view::capital;
+use archeflow_core::run::Run;
+use archeflow_core::text::short_line;
+use archeflow_host::clock;
+use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use maud::{Markup, html};
+
+use super::layout::{Frame, Place};
+use super::{Fields, drawn, words};
+use crate::catalog::{ActiveRun, Overview};
+use crate::run_model::address;
+use crate::server::Ui;
+
+/// More that waits is counted, not listed.
+const LISTED: usize = 100;
+
+pub(crate) async fn page(State(ui): State<Arc<Ui>>, RawQuery(query): RawQuery) -> Response {
+    drawn(ui, move |ui| {
+        let fields = Fields::read(query.unwrap_or_default().as_bytes());
+        let overview = ui.catalog.overview();
+        let shown = chosen(&overview, fields.get("run"));
+        let title = heading(overview.waiting.len());
+        let frame = Frame { ui, overview: &overview, place: Some(Place::Inbox), title: &title };
+        super::page(StatusCode::OK, frame.draw(&inbox(&overview, shown, &title)))
+    })
+    .await
+}
+
+/// The run that is named, else the first.
+fn chosen<'a>(overview: &'a Overview, named: Option<&str>) -> Option<&'a ActiveRun> {
+    let is_named = |active: &&ActiveRun| named.is_some_and(|name| *name == address_of(active));
+    overview.waiting.iter().find(is_named).or_else(|| overview.waiting.first())
+}
+
+fn address_of(active: &ActiveRun) -> String {
+    format!("{}/{}", active.seen.repository.key, active.seen.entry.run_id)
+}
+
+fn heading(waiting: usize) -> String {
+    match waiting {
+        0 => "Nothing waits for you".to_owned(),
+        1 => "One run waits for you".to_owned(),
+        many => format!("{many} runs wait for you"),
+    }
+}
+
+fn inbox(overview: &Overview, shown: Option<&ActiveRun>, title: &str) -> Markup {
+    let now = clock::now();
+    html! {
+        div.title {
+            div {
+                h1 { (title) }
+                div.facts { span { (subtitle(overview)) } }
+            }
+        }
+        @if let Some(shown) = shown {
+            div.inbox {
+                section.panel.list aria-label="What waits" {
+                    @for active in overview.waiting.iter().take(LISTED) {
+                        (item(active, std::ptr::eq(active, shown), now))
+                    }
+                    @if overview.waiting.len() > LISTED {
+                        p.empty { "And " (overview.waiting.len() - LISTED) " more: " code { "archeflow status" } }
+                    }
+                }
+                (detail(shown, now))
+            }
+        }
+        @if !overview.running.is_empty() { (running(overview, now)) }
+        @if overview.waiting.is_empty() && overview.running.is_empty() { (nothing(overview)) }
+        (gone(overview))
+    }
+}
+
+fn subtitle(overview: &Overview) -> String {
+    let repositories = overview.repositories.iter().filter(|known| !known.missing).count();
+    match (repositories, overview.waiting.is_empty()) {
+        (0, _) => "No repository is known yet.".to_owned(),
+        (n, true) => format!("Looked into {}", words::repositories(n)),
+        (n, false) => {
+            format!("From {}; what matters most first, then the longest wait", words::repositories(n))
+        }
+    }
+}
+
+fn item(active: &ActiveRun, is_shown: bool, now: u64) -> Markup {
+    let (seen, run) = (&active.seen, &active.run);
+    html! {
+        a.item href={ "/?run=" (address_of(active)) } aria-current=[is_shown.then_some("true")] {
+            span.s {
+                b { (seen.repository.name) }
+                span.num { "waits " (words::span(now.saturating_sub(run.last))) }
+            }
+            span.t { (short_line(&asks(active), 200)) }
+            span.s.more {
+                span { (short_line(&seen.entry.task, 120)) }
+                (chip(active))
+            }
+        }
+    }
+}
+
+/// What is wanted of the person, in a line.
+pub(crate) fn asks(active: &ActiveRun) -> String {
+    let (run, item) = (&active.run, &active.item);
+    if let Some((_, question)) = run.question() {
+        return match question.kind {
+            QuestionKind::Merge => "Land it?".to_owned(),
+            QuestionKind::DryRun => "Continue with this plan?".to_owned(),
+            QuestionKind::RedBase => "The tests fail before any change. Start nevertheless?".to_owned(),
+            QuestionKind::NeedsContext
+            | QuestionKind::LowConfidence
+            | QuestionKind::Shadow
+            | QuestionKind::Rejection
+            | QuestionKind::GoalQuestions
+            | QuestionKind::PlanApproval
+            | QuestionKind::StepApproval
+            | QuestionKind::LoopPaused
+            | QuestionKind::LoopEdited => question.question.clone(),
+        };
+    }
+    match run.outcome.as_ref().map(|outcome| (outcome.status, outcome.reason)) {
+        _ if active.seen.foreign => "This machine did not start it".to_owned(),
+        _ if item.interrupted => "Interrupted. Resume it?".to_owned(),
+        _ if item.paused && run.outcome.is_none() => "Paused. Resume it?".to_owned(),
+        Some((RunStatus::WiggumBreak, Reason::Oscillation)) => {
+            "Two findings undo each other. Which side is right?".to_owned()
+        }
+        Some((RunStatus::AwaitingMerge, _)) => format!("Land it on {}?", target(run)),
+        Some(_) | None => item.detail.clone(),
+    }
+}
+
+pub(crate) fn target(run: &Run) -> String {
+    let target = run.request.as_ref().map_or("", |request| request.base.target.as_str());
+    short_line(target.strip_prefix("refs/heads/").unwrap_or(target), 80)
+}
+
+fn chip(active: &ActiveRun) -> Markup {
+    let (tone, word) = state(active);
+    html! { span class={ "chip " (tone) } { (word) } }
+}
+
+/// The state of a run that is under way or waits, with its colour.
+pub(crate) fn state(active: &ActiveRun) -> (&'static str, String) {
+    let status = active.run.outcome.as_ref().map(|outcome| outcome.status);
+    match status {
+        _ if active.seen.foreign => ("info", "foreign".to_owned()),
+        _ if active.seen.interrupted => ("warn", "interrupted".to_owned()),
+        None if active.item.paused => ("warn", "paused".to_owned()),
+        None if active.run.question().is_some() => ("warn", "asks".to_owned()),
+        None => ("run", "running".to_owned()),
+        Some(RunStatus::WiggumBreak) => ("crit", "stopped itself".to_owned()),
+        Some(RunStatus::Stopped | RunStatus::Failed) => ("crit", words::status(status)),
+        Some(RunStatus::AwaitingMerge | RunStatus::AwaitingAnswer) => ("warn", words::status(status)),
+        Some(RunStatus::Merged | RunStatus::DryRun | RunStatus::Reviewed) => ("ok", words::status(status)),
+    }
+}
+
+fn detail(active: &ActiveRun, now: u64) -> Markup {
+    let (seen, run) = (&active.seen, &active.run);
+    let reason = run.outcome.as_ref().map(|outcome| outcome.reason.name().replace('_', " "));
+    html! {
+        article.decide aria-labelledby="question" {
+            header {
+                h2 { (short_line(&seen.entry.task, 200)) }
+                span.small.muted {
+                    a href=(address(&seen.repository.key, &seen.entry.run_id)) { (seen.repository.name) } ", cycle " (run.number().max(1)) " of " (run.max_cycles)
+                    @if let Some(reason) = reason { ", " (reason) }
+                    ", " (words::span(now.saturating_sub(run.last))) " ago"
+                }
+            }
+            div.in {
+                p.q #question { (short_line(&asks(active), 600)) }
+                @if asks(active) != active.item.detail {
+                    p { (short_line(&active.item.detail, 600)) }
+                }
+                @if let Some((_, question)) = run.question() {
+                    @if !question.details.is_empty() {
+                        ul.facts-list { @for line in question.details.iter().take(20) { li { (short_line(line, 300)) } } }
+                    }
+                }
+                (open_findings(run))
+                (steps(active))
+                div.row { span.actions { a.btn href=(address(&seen.repository.key, &seen.entry.run_id)) { "See the run" } } }
+            }
+        }
+    }
+}
+
+/// The open findings in the reviewers' words, beside each other.
+fn open_findings(run: &Run) -> Markup {
+    let boundary = run.cycle().and_then(|cycle| cycle.boundary.as_ref());
+    let open = boundary.map_or(&[][..], |boundary| boundary.open.as_slice());
+    html! {
+        @if !open.is_empty() {
+            div.sides {
+                @for found in open.iter().take(4) {
+                    div.quote {
+                        span.cite {
+                            (short_line(&capital(&found.source.join(", ")), 80)) ", "
+                            (found.severity.name().to_lowercase()) ", "
+                            code { (short_line(&words::place(&found.file, found.line), 120)) }
+                        }
+                        (short_line(&found.description, 400))
+                    }
+                }
+            }
+            @if open.len() > 4 { p.small.muted { "and " (counted(open.len() - 4, "more finding")) } }
+        }
+    }
+}
+
+/// What to type, with what follows.
+fn steps(active: &ActiveRun) -> Markup {
+    let (id, run) = (&active.seen.entry.run_id, &active.run);
+    let listed = match &run.outcome {
+        Some(outcome) if !active.seen.foreign => {
+            archeflow_core::projections::view::next_steps(id, run, outcome)
+        }
+        Some(_) | None => vec![(active.item.next.clone(), "")],
+    };
+    html! {
+        div {
+            p.lab { "What you can type in " code { (short_line(&active.seen.repository.root.display().to_string(), 200)) } }
+            ul.steps {
+                @for (command, meaning) in &listed {
+                    li { code { (short_line(command, 400)) } @if !meaning.is_empty() { span.muted { (capital(meaning)) } } }
+                }
+            }
+        }
+    }
+}
+
+fn running(overview: &Overview, now: u64) -> Markup {
+    html! {
+        h2.section { "Running" }
+        section.panel.list aria-label="Running" {
+            @for active in overview.running.iter().take(LISTED) {
+                a.item href=(address(&active.seen.repository.key, &active.seen.entry.run_id)) {
+                    span.s {
+                        b { (active.seen.repository.name) }
+                        span.num { (words::span(now.saturating_sub(active.run.began))) }
+                    }
+                    span.t { (short_line(&active.seen.entry.task, 200)) }
+                    span.s.more { span { (short_line(&active.item.detail, 200)) } (chip(active)) }
+                }
+            }
+        }
+    }
+}
+
+fn nothing(overview: &Overview) -> Markup {
+    html! {
+        section.panel {
+            div.body {
+                @if overview.all.is_empty() {
+                    p { "No run was started yet. Start one in a repository:" }
+                    p { code { "archeflow run \"<task>\"" } }
+                    p.muted { "or see a whole run without any account: " code { "archeflow demo" } }
+                } @else {
+                    p { "All " (counted(overview.all.len(), "run")) " have ended." }
+                }
+            }
+        }
+    }
+}
+
+fn gone(overview: &Overview) -> Markup {
+    let missing: Vec<_> = overview.repositories.iter().filter(|known| known.missing).collect();
+    html! {
+        @if !missing.is_empty() {
+            p.small.muted.note {
+                "Gone or without runs now: "
+                @for (n, repository) in missing.iter().take(5).enumerate() {
+                    @if n > 0 { ", " }
+                    code { (short_line(&repository.root.display().to_string(), 200)) }
+                }
+                ". Take them off the list: " code { "archeflow forget --gone" }
+            }
+        }
+    }
+}

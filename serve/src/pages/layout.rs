@@ -1,0 +1,112 @@
+//! What every page has: the list of pages, the repositories, and a frame around its own content.
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use maud::{DOCTYPE, Markup, html};
+
+use super::page;
+use crate::catalog::Overview;
+use crate::server::Ui;
+
+/// The pages in the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    Inbox,
+    Runs,
+}
+
+pub(crate) struct Frame<'a> {
+    pub(crate) ui: &'a Ui,
+    pub(crate) overview: &'a Overview,
+    pub(crate) place: Option<Place>,
+    pub(crate) title: &'a str,
+}
+
+impl Frame<'_> {
+    pub(crate) fn draw(&self, main: &Markup) -> Markup {
+        html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    title { (self.title) " · archeflow" }
+                    link rel="stylesheet" href="/style.css";
+                }
+                body {
+                    a.skip href="#main" { "Skip to content" }
+                    (self.rail())
+                    main #main tabindex="-1" { (main) }
+                }
+            }
+        }
+    }
+
+    fn rail(&self) -> Markup {
+        let waiting = self.overview.waiting.len();
+        let current = |place: Place| (self.place == Some(place)).then_some("page");
+        html! {
+            nav.rail aria-label="Main" {
+                div.brand { (mark()) span { "archeflow" } }
+                a.nav href="/" aria-current=[current(Place::Inbox)] {
+                    "Inbox"
+                    @if waiting > 0 {
+                        span.count.hot.num aria-label={ (waiting) " waiting" } { (waiting) }
+                    }
+                }
+                a.nav href="/runs" aria-current=[current(Place::Runs)] {
+                    "Runs" @if !self.overview.all.is_empty() { span.count.num { (self.overview.all.len()) } }
+                }
+                (self.repositories())
+                div.foot {
+                    span.live { (under_way(self.overview.running.len())) }
+                    span { "127.0.0.1:" (self.ui.port) ", this machine only" }
+                    span { "archeflow " (self.ui.version) }
+                }
+            }
+        }
+    }
+
+    fn repositories(&self) -> Markup {
+        let there =
+            || self.overview.repositories.iter().filter(|known| !known.missing && !known.runs.is_empty());
+        html! {
+            @if there().next().is_some() {
+                h2 { "Repositories" }
+                @for repository in there().take(30) {
+                    a.nav.repo href={ "/runs?repository=" (repository.key) } {
+                        (repository.name) span.muted.num.small { (repository.runs.len()) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn under_way(running: usize) -> String {
+    match running {
+        0 => "Nothing is running".to_owned(),
+        1 => "1 run is running".to_owned(),
+        many => format!("{many} runs are running"),
+    }
+}
+
+fn mark() -> Markup {
+    html! {
+        svg viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="2.2" stroke-linecap="round" aria-hidden="true" {
+            path d="M16.6 7A7 7 0 1 0 17 11" {}
+            path d="M17 3v4.4h-4.4" {}
+        }
+    }
+}
+
+/// Nothing is there under this address.
+pub(crate) fn missing(ui: &Ui, words: &str) -> Response {
+    let overview = ui.catalog.overview();
+    let frame = Frame { ui, overview: &overview, place: None, title: "Not found" };
+    let main = html! {
+        div.title { div { h1 { "Not found" } div.facts { span { (words) } } } }
+        p { a.btn href="/" { "Go to the inbox" } }
+    };
+    page(StatusCode::NOT_FOUND, frame.draw(&main))
+}

@@ -1,0 +1,236 @@
+//! The server: one thread that waits, and a few that read journals and draw. Sizes, times and the number of connections are
+//! limited here, before anything is known about the sender.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use archeflow_host::clock;
+use archeflow_host::platform::machine;
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::sync::{Notify, Semaphore};
+
+use crate::access::{Access, IN, Secret};
+use crate::catalog::Catalog;
+use crate::changes::Changes;
+use crate::pages;
+
+/// What was asked for on the command line.
+#[derive(Debug, Clone)]
+pub struct ServeOptions {
+    /// 0 for any that is free.
+    pub port: u16,
+    /// One more name that the server is reached by, as a browser writes it.
+    pub host: Option<String>,
+    /// End after so long without a request.
+    pub idle_exit: Option<Duration>,
+    /// The user's state folder, where the known repositories are listed.
+    pub state: Option<PathBuf>,
+    pub version: &'static str,
+    pub limits: Limits,
+}
+
+/// What a client can use up.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    pub connections: usize,
+    /// Of the line and the headers of a request, in bytes.
+    pub head: usize,
+    /// Until they are complete, and between two requests of a connection.
+    pub head_time: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { connections: 64, head: 16 * 1024, head_time: Duration::from_secs(15) }
+    }
+}
+
+/// Threads that read and draw.
+const WORKERS: usize = 4;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    #[error("port {port} of this machine is in use")]
+    PortInUse { port: u16 },
+    #[error("port {port} of this machine can't be opened: {error}")]
+    Port { port: u16, error: io::Error },
+    #[error("the system gives no random numbers: {0}")]
+    Random(io::Error),
+    #[error("the server can't run: {0}")]
+    Runtime(io::Error),
+}
+
+/// Everything a page is drawn from.
+pub(crate) struct Ui {
+    pub(crate) access: Access,
+    pub(crate) catalog: Catalog,
+    pub(crate) changes: Changes,
+    pub(crate) port: u16,
+    pub(crate) version: &'static str,
+    /// When the last request came, and how many are being answered.
+    last: AtomicU64,
+    busy: AtomicUsize,
+}
+
+impl Ui {
+    /// While this is held, the server is in use.
+    pub(crate) fn in_use(self: &Arc<Ui>) -> InUse {
+        self.busy.fetch_add(1, Ordering::SeqCst);
+        InUse(Arc::clone(self))
+    }
+
+    fn is_idle_for(&self, limit: Duration) -> bool {
+        let quiet = clock::now().saturating_sub(self.last.load(Ordering::SeqCst));
+        self.busy.load(Ordering::SeqCst) == 0 && u128::from(quiet) >= limit.as_millis()
+    }
+}
+
+pub(crate) struct InUse(Arc<Ui>);
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        self.0.last.store(clock::now(), Ordering::SeqCst);
+        self.0.busy.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// A server that listens and does not answer yet.
+pub struct Server {
+    listener: TcpListener,
+    ui: Arc<Ui>,
+    options: ServeOptions,
+    stop: Arc<Notify>,
+}
+
+/// Ends a server from another thread.
+#[derive(Clone)]
+pub struct Stopper(Arc<Notify>);
+
+impl Stopper {
+    pub fn stop(&self) {
+        self.0.notify_one();
+    }
+}
+
+impl Server {
+    /// Listens on this machine only.
+    pub fn bind(options: ServeOptions) -> Result<Server, ServeError> {
+        let port = options.port;
+        let failed = |error: io::Error| {
+            let in_use = error.kind() == io::ErrorKind::AddrInUse;
+            if in_use { ServeError::PortInUse { port } } else { ServeError::Port { port, error } }
+        };
+        let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).map_err(failed)?;
+        let failed = |error| ServeError::Port { port, error };
+        listener.set_nonblocking(true).map_err(failed)?;
+        let port = listener.local_addr().map_err(failed)?.port();
+        let access = Access::new(port, options.host.clone(), [secret()?, secret()?]);
+        let ui = Arc::new(Ui {
+            access,
+            catalog: Catalog::new(options.state.clone()),
+            changes: Changes::default(),
+            port,
+            version: options.version,
+            last: AtomicU64::new(clock::now()),
+            busy: AtomicUsize::new(0),
+        });
+        Ok(Server { listener, ui, options, stop: Arc::new(Notify::new()) })
+    }
+
+    /// The address to open, with the token; for the user's eyes only.
+    pub fn address(&self) -> String {
+        format!("http://127.0.0.1:{}{IN}?t={}", self.ui.port, self.ui.access.token.text())
+    }
+
+    pub fn stopper(&self) -> Stopper {
+        Stopper(Arc::clone(&self.stop))
+    }
+
+    /// Answers until it is stopped, or idle for too long.
+    pub fn run(self) -> Result<(), ServeError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .max_blocking_threads(WORKERS)
+            .thread_keep_alive(Duration::from_secs(5))
+            .build()
+            .map_err(ServeError::Runtime)?;
+        let ended = runtime.block_on(self.answer());
+        // Whoever is drawing now draws for nobody.
+        runtime.shutdown_background();
+        ended
+    }
+
+    async fn answer(self) -> Result<(), ServeError> {
+        let listener = tokio::net::TcpListener::from_std(self.listener).map_err(ServeError::Runtime)?;
+        let router = pages::router(Arc::clone(&self.ui));
+        let limits = self.options.limits;
+        let accepting = tokio::spawn(accept(listener, router, limits));
+        let idle = async {
+            match self.options.idle_exit {
+                Some(limit) => until_idle(&self.ui, limit).await,
+                None => std::future::pending().await,
+            }
+        };
+        let stopped = self.stop.notified();
+        either(idle, stopped).await;
+        accepting.abort();
+        Ok(())
+    }
+}
+
+fn secret() -> Result<Secret, ServeError> {
+    let mut bits = [0; 32];
+    machine::random(&mut bits).map_err(ServeError::Random)?;
+    Ok(Secret::new(bits))
+}
+
+async fn until_idle(ui: &Ui, limit: Duration) {
+    let look = limit.clamp(Duration::from_millis(100), Duration::from_secs(5));
+    while !ui.is_idle_for(limit) {
+        tokio::time::sleep(look).await;
+    }
+}
+
+async fn either(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
+    let (mut one, mut other) = (std::pin::pin!(one), std::pin::pin!(other));
+    std::future::poll_fn(|context| {
+        let ended = one.as_mut().poll(context).is_ready() || other.as_mut().poll(context).is_ready();
+        if ended { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+    })
+    .await;
+}
+
+/// Said to a connection that is one too many.
+const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
+async fn accept(listener: tokio::net::TcpListener, router: Router, limits: Limits) {
+    let places = Arc::new(Semaphore::new(limits.connections));
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            // Too many open files, say: the next moment may be better.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+            let _ = stream.try_write(FULL);
+            continue;
+        };
+        let service = TowerToHyperService::new(router.clone());
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(limits.head_time).max_buf_size(limits.head);
+        let connection = http.serve_connection(TokioIo::new(stream), service);
+        tokio::spawn(async move {
+            // A client that breaks off or writes no HTTP has got its answer, or wants none.
+            let _ = connection.await;
+            drop(place);
+        });
+    }
+}

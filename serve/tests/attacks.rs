@@ -1,0 +1,271 @@
+//! What a hostile client can send, byte by byte over a raw socket, and what it gets.
+
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use archeflow_serve::{Limits, ServeError, ServeOptions, Server, Stopper};
+
+/// Only a fault takes so long.
+const LONG: Duration = Duration::from_secs(600);
+
+struct Served {
+    port: u16,
+    token: String,
+    stopper: Stopper,
+    thread: Option<JoinHandle<Result<(), ServeError>>>,
+    _state: tempfile::TempDir,
+}
+
+impl Served {
+    fn with(change: impl FnOnce(&mut ServeOptions)) -> Served {
+        let state = tempfile::tempdir().unwrap();
+        let mut options = ServeOptions {
+            port: 0,
+            host: None,
+            idle_exit: None,
+            state: Some(state.path().to_owned()),
+            version: "test",
+            limits: Limits::default(),
+        };
+        change(&mut options);
+        let server = Server::bind(options).unwrap();
+        let address = server.address();
+        let (place, token) = address.split_once("/in?t=").unwrap();
+        let port = place.rsplit_once(':').unwrap().1.parse().unwrap();
+        let (token, stopper) = (token.to_owned(), server.stopper());
+        let thread = Some(std::thread::spawn(move || server.run()));
+        Served { port, token, stopper, thread, _state: state }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(LONG)).unwrap();
+        stream
+    }
+
+    /// Sends these bytes and reads to the end. What asks for an answer waits for it; anything else ends here.
+    fn raw(&self, bytes: &[u8]) -> String {
+        let mut stream = self.connect();
+        let _ = stream.write_all(bytes);
+        if !bytes.windows(17).any(|part| part == b"Connection: close") {
+            let _ = stream.shutdown(Shutdown::Write);
+        }
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    fn get(&self, path: &str, headers: &str) -> String {
+        let port = self.port;
+        self.raw(
+            format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n{headers}\r\n")
+                .as_bytes(),
+        )
+    }
+
+    fn cookie(&self) -> String {
+        let answer = self.get(&format!("/in?t={}", self.token), "");
+        let line = answer.lines().find(|line| line.to_lowercase().starts_with("set-cookie:")).unwrap();
+        let value = line.split_once(':').unwrap().1.trim().split(';').next().unwrap();
+        format!("Cookie: {value}\r\n")
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.stopper.stop();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn status(answer: &str) -> &str {
+    answer.split(' ').nth(1).unwrap_or("closed")
+}
+
+#[test]
+fn u_16_the_token_is_exchanged_for_a_cookie_and_nothing_else_opens_the_door() {
+    let served = Served::with(|_| {});
+    let entered = served.get(&format!("/in?t={}", served.token), "");
+    assert_eq!(status(&entered), "200", "{entered}");
+    let cookie = entered.lines().find(|line| line.to_lowercase().starts_with("set-cookie:")).unwrap();
+    assert!(cookie.contains(&format!("archeflow-{}=", served.port)), "{cookie}");
+    assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict"), "{cookie}");
+    assert!(!cookie.contains(&served.token), "the cookie is not the token");
+    let cookie = served.cookie();
+    assert_eq!(status(&served.get("/", &cookie)), "200");
+    assert_eq!(status(&served.get("/style.css", &cookie)), "200");
+    assert_eq!(status(&served.get("/nowhere", &cookie)), "404");
+    let token = &served.token;
+    for path in ["/", "/style.css", "/nowhere", "/in", "/in?t=", "/in?t=%00", &format!("/?t={token}")] {
+        let answer = served.get(path, "");
+        assert_eq!(status(&answer), "401", "{path}: {answer}");
+        assert!(!answer.to_lowercase().contains("set-cookie"), "{path}");
+    }
+    let cut = &token[..token.len() - 1];
+    assert_eq!(status(&served.get(&format!("/in?t={cut}"), "")), "401");
+    assert_eq!(status(&served.get(&format!("/in?t={token}0"), "")), "401");
+}
+
+#[test]
+fn u_16_every_answer_has_its_policy() {
+    let served = Served::with(|_| {});
+    let cookie = served.cookie();
+    for answer in [served.get("/", &cookie), served.get("/", ""), served.get("/nowhere", &cookie)] {
+        let head = answer.split("\r\n\r\n").next().unwrap().to_lowercase();
+        for line in [
+            "content-security-policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+            "x-content-type-options: nosniff",
+            "cache-control: no-store",
+            "referrer-policy: same-origin",
+            "cross-origin-opener-policy: same-origin",
+            "cross-origin-resource-policy: same-origin",
+        ] {
+            assert!(head.contains(line), "{line} in {head}");
+        }
+        assert!(!answer.contains("<style") && !answer.contains("<script>") && !answer.contains(" style="));
+    }
+}
+
+#[test]
+fn u_16_another_host_origin_or_site_is_refused() {
+    let served = Served::with(|options| options.host = Some("box.example".to_owned()));
+    let (port, cookie) = (served.port, served.cookie());
+    let ask = |method: &str, path: &str, headers: &str| {
+        let request = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n{cookie}{headers}\r\n");
+        status(&served.raw(request.as_bytes())).to_owned()
+    };
+    let host = format!("Host: 127.0.0.1:{port}\r\n");
+    for (headers, expected) in [
+        (host.clone(), "200"),
+        (format!("Host: localhost:{port}\r\n"), "200"),
+        ("Host: box.example\r\n".to_owned(), "200"),
+        (format!("Host: evil.example:{port}\r\n"), "421"),
+        ("Host: 127.0.0.1\r\n".to_owned(), "421"),
+        (format!("Host: 127.0.0.1:{}\r\n", port ^ 1), "421"),
+        (format!("Host: 127.0.0.1:{port}.evil.example\r\n"), "421"),
+        (format!("Host: user@127.0.0.1:{port}\r\n"), "421"),
+        (String::new(), "421"),
+        (format!("{host}Host: evil.example\r\n"), "421"),
+        (format!("{host}Origin: http://evil.example\r\n"), "403"),
+        (format!("{host}Origin: null\r\n"), "403"),
+        (format!("{host}Origin: http://127.0.0.1:{}\r\n", port ^ 1), "403"),
+        (format!("{host}Origin: https://127.0.0.1:{port}\r\n"), "403"),
+        (format!("{host}Sec-Fetch-Site: cross-site\r\n"), "403"),
+        (format!("{host}Sec-Fetch-Site: same-site\r\n"), "403"),
+        (format!("{host}Sec-Fetch-Site: same-origin\r\n"), "200"),
+    ] {
+        assert_eq!(ask("GET", "/", &headers), expected, "{headers:?}");
+    }
+    assert_eq!(ask("GET", &format!("http://127.0.0.1:{port}/"), &host), "400", "a proxy request");
+    assert_eq!(ask("POST", "/", &host), "403", "without an origin");
+    assert_eq!(ask("POST", "/", &format!("{host}Origin: http://127.0.0.1:{port}\r\n")), "405");
+    assert_eq!(ask("OPTIONS", "/", &host), "403", "a preflight without an origin");
+    assert_eq!(ask("TRACE", "/", &format!("{host}Origin: http://127.0.0.1:{port}\r\n")), "405");
+}
+
+#[test]
+fn u_16_what_is_no_request_gets_no_page() {
+    let served = Served::with(|_| {});
+    let cookie = served.cookie();
+    let host = format!("Host: 127.0.0.1:{}\r\n", served.port);
+    for bytes in [
+        &b"\x16\x03\x01\x02\x00\x01\x00"[..],
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET /\xff\xfe HTTP/1.1\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"\r\n\r\n\r\n",
+        b"GET",
+        b"",
+    ] {
+        let answer = served.raw(bytes);
+        assert!(matches!(status(&answer), "400" | "421" | "505" | "closed"), "{bytes:?}: {answer}");
+    }
+    // Two requests in one, by two ideas of where the first ends.
+    let smuggled = format!(
+        "POST / HTTP/1.1\r\n{host}{cookie}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\n{host}{cookie}\r\n"
+    );
+    let answer = served.raw(smuggled.as_bytes());
+    assert!(!answer.contains("200 OK"), "{answer}");
+    for path in ["/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "//etc/passwd", "/%00", "/style.css/.."] {
+        let answer = served.get(path, &cookie);
+        assert_eq!(status(&answer), "404", "{path}");
+    }
+}
+
+#[test]
+fn u_16_a_head_has_a_size_and_a_time() {
+    let served = Served::with(|options| options.limits.head_time = Duration::from_millis(200));
+    let long = format!("X-Long: {}\r\n", "a".repeat(20 * 1024));
+    assert_eq!(status(&served.get("/", &long)), "431");
+    assert_eq!(status(&served.get(&format!("/{}", "a".repeat(20 * 1024)), "")), "431");
+    let many: String = (0..2_000).map(|n| format!("H{n}: x\r\n")).collect();
+    assert_eq!(status(&served.get("/", &many)), "431");
+    // Nothing, and half a head: both are ended by the server, which this test waits for.
+    for begun in [&b""[..], b"GET / HTTP/1.1\r\nHost: 127", b"GET / HTTP/1.1\r\n"] {
+        let mut stream = served.connect();
+        stream.write_all(begun).unwrap();
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        assert!(matches!(status(&answer), "408" | "closed"), "{begun:?}: {answer}");
+    }
+    // So is a connection that stays open after its answer.
+    let mut stream = served.connect();
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: nobody\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    assert_eq!(status(&String::from_utf8_lossy(&answer)), "421");
+}
+
+#[test]
+fn u_16_connections_are_counted() {
+    let served = Served::with(|options| options.limits.connections = 3);
+    // Each has been accepted for certain once it was answered.
+    let held: Vec<TcpStream> = (0..3)
+        .map(|_| {
+            let mut stream = served.connect();
+            stream.write_all(b"GET / HTTP/1.1\r\nHost: nobody\r\n\r\n").unwrap();
+            let mut first = [0; 12];
+            stream.read_exact(&mut first).unwrap();
+            assert_eq!(&first, b"HTTP/1.1 421");
+            stream
+        })
+        .collect();
+    assert_eq!(status(&served.raw(b"")), "503");
+    drop(held);
+    // The places are free again; how soon is the system's.
+    let cookie = loop {
+        let answer = served.get(&format!("/in?t={}", served.token), "");
+        match status(&answer) {
+            "200" => break answer,
+            _ => std::thread::yield_now(),
+        }
+    };
+    assert!(cookie.to_lowercase().contains("set-cookie"));
+}
+
+#[test]
+fn u_16_a_port_in_use_is_said() {
+    let served = Served::with(|_| {});
+    let options = ServeOptions {
+        port: served.port,
+        host: None,
+        idle_exit: None,
+        state: None,
+        version: "test",
+        limits: Limits::default(),
+    };
+    assert!(matches!(Server::bind(options), Err(ServeError::PortInUse { .. })));
+}
+
+#[test]
+fn u_16_a_server_without_requests_ends_if_it_should() {
+    let mut served = Served::with(|options| options.idle_exit = Some(Duration::from_millis(1)));
+    assert!(served.thread.take().unwrap().join().unwrap().is_ok());
+}
