@@ -284,8 +284,26 @@ pub(crate) struct Session {
     /// Show progress full screen
     #[arg(long)]
     pub(crate) tui: bool,
+    /// How the decision came, set by pages
+    #[arg(long, value_name = "WAY", hide = true, value_parser = ["ui"])]
+    pub(crate) by: Option<String>,
+    /// Line of the journal that the decision is about, set by pages; refused if the run has moved
+    #[arg(long, value_name = "LINE", hide = true)]
+    pub(crate) at: Option<u64>,
     #[command(flatten)]
     pub(crate) place: CommonArgs,
+}
+
+impl Session {
+    /// A session that was not typed: nobody decided anything.
+    pub(crate) fn of(place: &CommonArgs, unattended: bool, tui: bool) -> Session {
+        Session { auto_merge: false, unattended, tui, by: None, at: None, place: place.clone() }
+    }
+
+    /// How the decision came; empty if it was typed.
+    pub(crate) fn by(&self) -> String {
+        self.by.clone().unwrap_or_default()
+    }
 }
 
 #[derive(Debug, Args, Clone)]
@@ -321,30 +339,6 @@ pub(crate) struct AnswerArgs {
     pub(crate) id: Option<String>,
     /// Answer text
     pub(crate) text: String,
-    #[command(flatten)]
-    pub(crate) session: Session,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ContinueArgs {
-    /// Run: id, beginning of it, words of its task, last or @N [default: the only one that was stopped]
-    #[arg(value_name = "RUN", add = complete::runs())]
-    pub(crate) id: Option<String>,
-    /// Run one more cycle despite the stop
-    #[arg(long, required_unless_present_any = ["ruling", "accept", "rescope"])]
-    pub(crate) one_more_cycle: bool,
-    /// Decide between contradicting reviewers: all agents are given this text, with one more cycle
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) ruling: Option<String>,
-    /// Accept a finding by its id and judge the rest again; repeatable
-    #[arg(long, value_name = "FINDING")]
-    pub(crate) accept: Vec<String>,
-    /// Change the scope of the task, with one more cycle
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) rescope: Option<String>,
-    /// New cost limit of the whole run, in dollars
-    #[arg(long, value_name = "USD")]
-    pub(crate) budget: Option<String>,
     #[command(flatten)]
     pub(crate) session: Session,
 }

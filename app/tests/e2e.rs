@@ -122,3 +122,5 @@ mod stdout;
 mod storage;
 #[path = "e2e/trust.rs"]
 mod trust;
+#[path = "e2e/ui.rs"]
+mod ui;

@@ -9,6 +9,8 @@ pub mod drive;
 
 pub mod control;
 
+pub mod detached;
+
 pub mod open;
 
 pub mod rollback;

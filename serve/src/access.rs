@@ -41,6 +41,8 @@ pub(crate) struct Access {
     pub(crate) token: Secret,
     /// In the cookie that the token is exchanged for.
     pub(crate) session: Secret,
+    /// In every form.
+    pub(crate) form: Secret,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +54,7 @@ pub(crate) enum Refusal {
     Origin,
     NoToken,
     NoSession,
+    FormToken,
 }
 
 impl Refusal {
@@ -59,7 +62,7 @@ impl Refusal {
         match self {
             Refusal::AbsoluteAddress => StatusCode::BAD_REQUEST,
             Refusal::Host => StatusCode::MISDIRECTED_REQUEST,
-            Refusal::OtherSite | Refusal::Origin => StatusCode::FORBIDDEN,
+            Refusal::OtherSite | Refusal::Origin | Refusal::FormToken => StatusCode::FORBIDDEN,
             Refusal::NoToken | Refusal::NoSession => StatusCode::UNAUTHORIZED,
         }
     }
@@ -73,15 +76,18 @@ impl Refusal {
             Refusal::OtherSite => "A page of another site asked for this. Type the address yourself.",
             Refusal::Origin => "The request does not come from a page of this server.",
             Refusal::NoToken => "This is not the address that `archeflow ui` printed when it started.",
+            Refusal::FormToken => {
+                "The page is from before the server was started. Reload it and decide again."
+            }
             Refusal::NoSession => "Open the address that `archeflow ui` printed when it started.",
         }
     }
 }
 
 impl Access {
-    pub(crate) fn new(port: u16, host: Option<String>, secrets: [Secret; 2]) -> Access {
-        let [token, session] = secrets;
-        Access { port, host, token, session }
+    pub(crate) fn new(port: u16, host: Option<String>, secrets: [Secret; 3]) -> Access {
+        let [token, session, form] = secrets;
+        Access { port, host, token, session, form }
     }
 
     /// Cookies do not know ports, so the name does.
@@ -169,7 +175,7 @@ mod tests {
     use super::*;
 
     fn access() -> Access {
-        let secrets = [1, 2].map(|n| Secret::new([n; 32]));
+        let secrets = [1, 2, 3].map(|n| Secret::new([n; 32]));
         Access::new(7777, Some("box.example".to_owned()), secrets)
     }
 

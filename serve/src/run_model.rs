@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use archeflow_core::event::Entry;
-use archeflow_core::model::RunStatus;
-use archeflow_core::projections::live::{Driven, LiveRun};
-use archeflow_core::projections::story::Story;
+use archeflow_core::model::{Destination, RunStatus, Severity};
+use archeflow_core::projections::live::{Driven, LiveFinding, LiveRun, bounded};
+use archeflow_core::projections::story::{Life, State, Story};
 use archeflow_core::run::Run;
 use archeflow_host::store::follow::Follower;
 use archeflow_host::store::journal::Journal;
@@ -28,6 +28,8 @@ pub(crate) struct RunModel {
     pub(crate) now: u64,
     /// This machine did not start it.
     pub(crate) foreign: bool,
+    follower: Follower,
+    tail: Tail,
 }
 
 /// How a run is at this moment.
@@ -45,11 +47,60 @@ impl RunModel {
     /// Nothing where there is no such run, or not a single line of it can be read.
     pub(crate) fn read(repository: &Arc<Repository>, id: &str, foreign: bool) -> Option<RunModel> {
         let events = repository.events();
-        let mut follower = Follower::open(&events, id).ok()?;
-        let (mut entries, mut ends) = (Vec::new(), Vec::new());
-        let damage = loop {
+        let follower = Follower::open(&events, id).ok()?;
+        let tail = Tail::new(&repository.root.join(".archeflow/artifacts").join(id));
+        let mut model = RunModel {
+            repository: Arc::clone(repository),
+            id: id.to_owned(),
+            entries: Vec::new(),
+            ends: Vec::new(),
+            damage: None,
+            story: Story::of(id, &[]),
+            live: LiveRun::new(id, Driven::Nobody),
+            now: 0,
+            foreign,
+            follower,
+            tail,
+        };
+        model.refresh();
+        model.listen();
+        (!model.entries.is_empty()).then_some(model)
+    }
+
+    /// Reads what was added to the journal, and whether a process drives the run. Says whether anything is different.
+    pub(crate) fn refresh(&mut self) -> bool {
+        let before = (self.entries.len(), self.damage.is_some(), self.live.driven.clone());
+        if self.damage.is_none() {
+            self.damage = self.read_on();
+        }
+        for entry in &self.entries[before.0..] {
+            self.live.take(entry);
+        }
+        self.live.driven = driven(&self.repository.events(), &self.id);
+        self.live.now = clock::now();
+        self.now = self.live.now;
+        if self.entries.len() != before.0 {
+            self.story = Story::of(&self.id, &self.entries);
+        }
+        before != (self.entries.len(), self.damage.is_some(), self.live.driven.clone())
+    }
+
+    /// What running agents have printed since the last call.
+    pub(crate) fn listen(&mut self) -> Vec<(u64, String)> {
+        let heard = self.tail.look(&self.live.run);
+        let heard = heard.into_iter().map(|(seq, text)| (seq, bounded(&text))).collect::<Vec<_>>();
+        for (seq, text) in &heard {
+            self.live.heard(*seq, text);
+        }
+        heard
+    }
+
+    /// Why nothing more can be read, if so.
+    fn read_on(&mut self) -> Option<String> {
+        loop {
+            let (entries, ends) = (&mut self.entries, &mut self.ends);
             let mut unread = None;
-            let more = follower.more_with_ends(|line, end| match log::decode(line) {
+            let more = self.follower.more_with_ends(|line, end| match log::decode(line) {
                 Ok(entry) if unread.is_none() => {
                     entries.push(entry);
                     ends.push(end);
@@ -59,23 +110,10 @@ impl RunModel {
             });
             match more {
                 Ok(true) if unread.is_none() => {}
-                Ok(_) => break unread,
-                Err(error) => break unread.or(Some(error.to_string())),
+                Ok(_) => return unread,
+                Err(error) => return unread.or(Some(error.to_string())),
             }
-        };
-        if entries.is_empty() {
-            return None;
         }
-        let mut live = LiveRun::new(id, driven(&events, id));
-        entries.iter().for_each(|entry| live.take(entry));
-        live.now = clock::now();
-        let mut tail = Tail::new(&repository.root.join(".archeflow/artifacts").join(id));
-        for (seq, text) in tail.look(&live.run) {
-            live.heard(seq, &text);
-        }
-        let (story, now) = (Story::of(id, &entries), live.now);
-        let (repository, id) = (Arc::clone(repository), id.to_owned());
-        Some(RunModel { repository, id, entries, ends, damage, story, live, now, foreign })
     }
 
     pub(crate) fn run(&self) -> &Run {
@@ -96,6 +134,30 @@ impl RunModel {
         address(&self.repository.key, &self.id)
     }
 
+    /// The findings that are open now: those of the last end of a cycle, and those of the cycle under way.
+    pub(crate) fn open_findings(&self) -> Vec<Life> {
+        let mut open: Vec<Life> = self.story.lives.iter().filter(|life| life.is_open()).cloned().collect();
+        let number = self.run().number();
+        if self.run().cycle().is_none_or(|cycle| cycle.boundary.is_some()) {
+            return open;
+        }
+        let fresh = self
+            .live
+            .findings
+            .iter()
+            .filter(|found| found.cycle == number && found.severity > Severity::Info);
+        for found in fresh {
+            let known =
+                open.iter_mut().find(|life| life.file == found.file && life.description == found.description);
+            match known {
+                Some(life) if !life.source.contains(&found.source) => life.source.push(found.source.clone()),
+                Some(_) => {}
+                None => open.push(unended(found, self.story.cycles.len())),
+            }
+        }
+        open
+    }
+
     pub(crate) fn standing(&self) -> Standing {
         let run = self.run();
         match &run.outcome {
@@ -109,6 +171,26 @@ impl RunModel {
 
     pub(crate) fn is_live(&self) -> bool {
         matches!(self.standing(), Standing::Running | Standing::Asks | Standing::Paused)
+    }
+}
+
+/// A finding of a cycle that has not ended. It has no id yet, so nothing can be decided about it.
+fn unended(found: &LiveFinding, cycles: usize) -> Life {
+    let mut states = vec![State::Absent; cycles.saturating_sub(1)];
+    states.push(State::New);
+    Life {
+        id: String::new(),
+        file: found.file.clone(),
+        line: found.line,
+        category: found.category.clone(),
+        severity: found.severity,
+        source: vec![found.source.clone()],
+        description: found.description.clone(),
+        also: Vec::new(),
+        fix: String::new(),
+        routes_to: Destination::Maker,
+        regression_of: None,
+        states,
     }
 }
 

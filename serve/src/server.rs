@@ -19,6 +19,7 @@ use tokio::sync::{Notify, Semaphore};
 use crate::access::{Access, IN, Secret};
 use crate::catalog::Catalog;
 use crate::changes::Changes;
+use crate::feeds::Feeds;
 use crate::pages;
 
 /// What was asked for on the command line.
@@ -28,6 +29,10 @@ pub struct ServeOptions {
     pub port: u16,
     /// One more name that the server is reached by, as a browser writes it.
     pub host: Option<String>,
+    /// Show only: there are no forms, and nothing answers them.
+    pub read_only: bool,
+    /// This program, which is started for what a person decides.
+    pub program: PathBuf,
     /// End after so long without a request.
     pub idle_exit: Option<Duration>,
     /// The user's state folder, where the known repositories are listed.
@@ -72,6 +77,10 @@ pub(crate) struct Ui {
     pub(crate) access: Access,
     pub(crate) catalog: Catalog,
     pub(crate) changes: Changes,
+    pub(crate) feeds: Feeds,
+    /// This program, for what a person decides.
+    pub(crate) program: PathBuf,
+    pub(crate) read_only: bool,
     pub(crate) port: u16,
     pub(crate) version: &'static str,
     /// When the last request came, and how many are being answered.
@@ -131,11 +140,14 @@ impl Server {
         let failed = |error| ServeError::Port { port, error };
         listener.set_nonblocking(true).map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
-        let access = Access::new(port, options.host.clone(), [secret()?, secret()?]);
+        let access = Access::new(port, options.host.clone(), [secret()?, secret()?, secret()?]);
         let ui = Arc::new(Ui {
             access,
             catalog: Catalog::new(options.state.clone()),
             changes: Changes::default(),
+            feeds: Feeds::default(),
+            program: options.program.clone(),
+            read_only: options.read_only,
             port,
             version: options.version,
             last: AtomicU64::new(clock::now()),

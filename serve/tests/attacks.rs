@@ -26,6 +26,8 @@ impl Served {
         let mut options = ServeOptions {
             port: 0,
             host: None,
+            read_only: false,
+            program: "/bin/false".into(),
             idle_exit: None,
             state: Some(state.path().to_owned()),
             version: "test",
@@ -170,6 +172,57 @@ fn u_16_another_host_origin_or_site_is_refused() {
 }
 
 #[test]
+fn u_16_a_form_needs_origin_session_token_and_a_size() {
+    let served = Served::with(|_| {});
+    let (port, cookie) = (served.port, served.cookie());
+    let origin = format!("Origin: http://127.0.0.1:{port}\r\n");
+    let form = "Content-Type: application/x-www-form-urlencoded\r\n";
+    let post = |headers: &str, body: &str, length: usize| {
+        let request = format!(
+            "POST /do HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
+        );
+        status(&served.raw(request.as_bytes())).to_owned()
+    };
+    let whole = format!("{cookie}{origin}{form}");
+    assert_eq!(post(&format!("{cookie}{form}"), "", 0), "403", "without an origin");
+    assert_eq!(post(&format!("{cookie}{form}Origin: null\r\n"), "", 0), "403");
+    assert_eq!(post(&format!("{cookie}{form}Origin: http://localhost:{port}\r\n"), "", 0), "403");
+    assert_eq!(post(&format!("{origin}{form}"), "", 0), "401", "without a session");
+    assert_eq!(post(&format!("{whole}Sec-Fetch-Site: same-site\r\n"), "", 0), "403");
+    assert_eq!(post(&whole, "", 0), "403", "without the page's token");
+    assert_eq!(post(&whole, &format!("csrf={}", served.token), 69), "403", "with another token");
+    assert_eq!(post(&format!("{cookie}{origin}Content-Type: text/plain\r\n"), "csrf=x", 6), "415");
+    assert_eq!(post(&format!("{cookie}{origin}Content-Type: application/json\r\n"), "{}", 2), "415");
+    let long = "a".repeat(70 * 1024);
+    assert_eq!(post(&whole, &long, long.len()), "413");
+    assert_eq!(post(&whole, "", usize::MAX / 2), "413", "a length is no promise");
+    let read_only = Served::with(|options| options.read_only = true);
+    let request = format!(
+        "POST /do HTTP/1.1\r\nHost: 127.0.0.1:{0}\r\nOrigin: http://127.0.0.1:{0}\r\nConnection: close\r\nContent-Length: 0\r\n{1}{form}\r\n",
+        read_only.port,
+        read_only.cookie()
+    );
+    assert_eq!(status(&read_only.raw(request.as_bytes())), "404");
+}
+
+#[test]
+fn u_16_streams_are_for_runs_there_are() {
+    let served = Served::with(|_| {});
+    let cookie = served.cookie();
+    for (of, expected) in [
+        ("", "400"),
+        ("?of=", "400"),
+        ("?of=run", "400"),
+        ("?of=run/x/y", "404"),
+        ("?of=run/x/../../y", "404"),
+        ("?of=run/x/y&from=99999999999999999999999", "404"),
+    ] {
+        assert_eq!(status(&served.get(&format!("/events{of}"), &cookie)), expected, "{of}");
+        assert_eq!(status(&served.get(&format!("/events{of}"), "")), "401", "{of}");
+    }
+}
+
+#[test]
 fn u_16_what_is_no_request_gets_no_page() {
     let served = Served::with(|_| {});
     let cookie = served.cookie();
@@ -256,6 +309,8 @@ fn u_16_a_port_in_use_is_said() {
     let options = ServeOptions {
         port: served.port,
         host: None,
+        read_only: false,
+        program: "/bin/false".into(),
         idle_exit: None,
         state: None,
         version: "test",

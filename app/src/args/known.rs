@@ -62,3 +62,30 @@ pub(crate) struct ResumeArgs {
     #[command(flatten)]
     pub(crate) session: Session,
 }
+
+#[derive(Debug, Args)]
+pub(crate) struct ContinueArgs {
+    /// Run: id, beginning of it, words of its task, last or @N [default: the only one that was stopped]
+    #[arg(value_name = "RUN", add = complete::runs())]
+    pub(crate) id: Option<String>,
+    /// Run one more cycle despite the stop
+    #[arg(long, required_unless_present_any = ["ruling", "accept", "rescope"])]
+    pub(crate) one_more_cycle: bool,
+    /// Decide between contradicting reviewers: all agents are given this text, with one more cycle
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) ruling: Option<String>,
+    /// Accept a finding by its id and judge the rest again; repeatable
+    #[arg(long, value_name = "FINDING")]
+    pub(crate) accept: Vec<String>,
+    /// Reason for accepting the findings; kept in the journal
+    #[arg(long, value_name = "TEXT", requires = "accept")]
+    pub(crate) reason: Option<String>,
+    /// Change the scope of the task, with one more cycle
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) rescope: Option<String>,
+    /// New cost limit of the whole run, in dollars
+    #[arg(long, value_name = "USD")]
+    pub(crate) budget: Option<String>,
+    #[command(flatten)]
+    pub(crate) session: Session,
+}

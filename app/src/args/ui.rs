@@ -10,6 +10,9 @@ pub(crate) struct UiArgs {
     /// One more name the pages are reached by, through a tunnel of yours, e.g. box.tail1234.ts.net
     #[arg(long, value_name = "NAME")]
     pub(crate) host: Option<String>,
+    /// Show only; decide nothing on the pages
+    #[arg(long)]
+    pub(crate) read_only: bool,
     /// End after N minutes without a request
     #[arg(long, value_name = "MINUTES")]
     pub(crate) idle_exit: Option<u64>,

@@ -67,12 +67,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<CommandOutput, Failure> {
     };
     let opened = project.new_run(&wanted)?;
     let run_id = opened.driver.world.run_id.clone();
-    let session = Session {
-        auto_merge: true,
-        unattended: true,
-        tui: args.tui,
-        place: CommonArgs { repo: Some(shop.clone()), config: None, json: args.json, unsafe_no_sandbox },
-    };
+    let place = CommonArgs { repo: Some(shop.clone()), config: None, json: args.json, unsafe_no_sandbox };
+    let session = Session { auto_merge: true, ..Session::of(&place, true, args.tui) };
     let output = drive(opened.driver, "demo", &session, true, opened.before, opened.after)?;
     look_around(&shop, &run_id, paint);
     Ok(output)

@@ -40,8 +40,14 @@ pub(crate) fn run(args: &RunIdArgs) -> Result<CommandOutput, Failure> {
         None => false,
     };
     let kept_as = if has_branch { vec![keep.clone()] } else { Vec::new() };
-    let output =
-        drive(driver, "discard", &args.session, false, Vec::new(), vec![RunDiscarded { kept_as }.into()])?;
+    let output = drive(
+        driver,
+        "discard",
+        &args.session,
+        false,
+        Vec::new(),
+        vec![RunDiscarded { kept_as, by: args.session.by() }.into()],
+    )?;
     retire(&repo, branch, &keep)?;
     Ok(output)
 }

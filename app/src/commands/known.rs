@@ -36,7 +36,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<CommandOutput, Failure> {
         Some(outcome) => match agent_loop::answer_in_file(&driver)? {
             FileAnswer::Written(report) => vec![report],
             FileAnswer::NotAsked if can_be_tried_again(&outcome) => {
-                vec![RunContinued { cycles: 0, ..RunContinued::default() }.into()]
+                vec![RunContinued { by: args.session.by(), ..RunContinued::default() }.into()]
             }
             FileAnswer::Missing | FileAnswer::NotAsked => {
                 return Err(ended(&id, &driver, Some(&outcome)));
@@ -88,7 +88,7 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<CommandOutput, Failure> {
         ));
     }
     let id = &naming::run_id(&project, args.id.as_deref(), RunUse::Answer)?;
-    if let Some(output) = steer::answer(&project, id, &args.text, args.session.place.json)? {
+    if let Some(output) = steer::answer(&project, id, args)? {
         return Ok(output);
     }
     only_from_outside("answer a question")?;
@@ -104,7 +104,7 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<CommandOutput, Failure> {
         driver,
         "answer",
         &args.session,
-        vec![QuestionAnswered { start_seq, text, by: String::new() }.into()],
+        vec![QuestionAnswered { start_seq, text, by: args.session.by() }.into()],
     )
 }
 
@@ -132,6 +132,8 @@ pub(crate) fn continue_run(args: &ContinueArgs) -> Result<CommandOutput, Failure
         accept: args.accept.clone(),
         rescope: args.rescope.clone().unwrap_or_default(),
         budget_usd: args.budget.as_deref().map(dollars).transpose()?,
+        reason: args.reason.clone().unwrap_or_default(),
+        by: args.session.by(),
     };
     go_on(driver, "continue", &args.session, vec![continued.into()])
 }
@@ -192,7 +194,7 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<CommandOutput, Failure> {
     let before = co_landing::companions(places, run, &args.before).map_err(apart)?;
     let with = args.landed_with.as_deref();
     let with = with.map(|lead| co_landing::together(places, run, &id, lead)).transpose().map_err(apart)?;
-    go_on(driver, "merge", &args.session, vec![MergeRequested { before, with }.into()])
+    go_on(driver, "merge", &args.session, vec![MergeRequested { before, with, by: args.session.by() }.into()])
 }
 
 /// The run that is named, or that the command acts on where none is.
@@ -214,6 +216,14 @@ fn open_in(project: Project, id: &str, session: &Session) -> Result<Driver, Fail
             repair.bytes,
             repair.saved_as.display()
         );
+    }
+    if session.at.is_some_and(|at| at != driver.run.decision_line()) {
+        return Err(Failure::new(
+            21,
+            "moved",
+            format!("{id} is no longer where it was when you decided; nothing was done"),
+            format!("See where it is: archeflow status {id}"),
+        ));
     }
     Ok(driver)
 }

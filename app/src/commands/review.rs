@@ -33,8 +33,7 @@ pub(crate) fn run(args: &ReviewArgs) -> Result<CommandOutput, Failure> {
         return show(&home, &naming::named(&home, name)?, args, &wish);
     }
     let requested = requested(args, &home)?;
-    let session =
-        Session { auto_merge: false, unattended: args.unattended, tui: args.tui, place: args.place.clone() };
+    let session = Session::of(&args.place, args.unattended, args.tui);
     let opened = match home.review(&requested) {
         Err(Error::Subject(subject::Error::Nothing { what })) => return Ok(nothing(&what, &wish)),
         other => other?,
@@ -133,8 +132,7 @@ fn requested(args: &ReviewArgs, home: &Project) -> Result<ReviewRequest, Failure
         budget: args.budget.clone(),
         ..Flags::default()
     };
-    let session =
-        Session { auto_merge: false, unattended: args.unattended, tui: args.tui, place: args.place.clone() };
+    let session = Session::of(&args.place, args.unattended, args.tui);
     let wanted = RunRequest {
         task: String::new(),
         flags,

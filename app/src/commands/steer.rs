@@ -11,7 +11,7 @@ use archeflow_host::store::journal::Journal;
 use archeflow_host::world::World;
 use serde_json::Value;
 
-use crate::args::SteerArgs;
+use crate::args::{AnswerArgs, SteerArgs};
 use crate::commands::{list, naming, open_project};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
@@ -57,10 +57,11 @@ fn is_driven(project: &Project, id: &str) -> bool {
 pub(super) fn answer(
     project: &Project,
     id: &str,
-    text: &str,
-    json: bool,
+    args: &AnswerArgs,
 ) -> Result<Option<CommandOutput>, Failure> {
-    let request = Request::Answer { text: text.to_owned(), question: None };
+    let json = args.session.place.json;
+    let (text, by) = (args.text.clone(), args.session.by());
+    let request = Request::Answer { text, question: args.session.at, by };
     let said = format!("{id} is answered; the process that drives it continues");
     through_driver(project, id, &request, Came::Answered, &said, json)
 }

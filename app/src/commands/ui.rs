@@ -20,6 +20,8 @@ pub(crate) fn run(args: &UiArgs) -> Result<CommandOutput, Failure> {
         port: args.port,
         host: args.host.clone(),
         idle_exit: args.idle_exit.map(|minutes| Duration::from_secs(minutes.saturating_mul(60))),
+        read_only: args.read_only,
+        program: env.me.clone(),
         state: Places::state_dir_elsewhere(&env.places())?,
         version: env.version,
         limits: Limits::default(),

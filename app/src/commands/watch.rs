@@ -47,8 +47,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<CommandOutput, Failure> {
     }
     match look(&project, &id)? {
         Left::Answer(text) => {
-            let session =
-                Session { auto_merge: false, unattended: false, tui: true, place: args.place.clone() };
+            let session = Session::of(&args.place, false, true);
             known::answer(&AnswerArgs { id: Some(id), text, session })
         }
         Left::Signal(signal) => {

@@ -195,12 +195,21 @@ pub struct RunContinued {
     /// A new limit, where the old one stopped the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<Money>,
+    /// Why the findings are accepted.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// How the decision came: `ui` from a page; empty if it was typed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub by: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunDiscarded {
     /// Where the work stays reachable.
     pub kept_as: Vec<String>,
+    /// How the decision came: `ui` from a page; empty if it was typed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub by: String,
 }
 
 /// A person asks to land it, or a sprint does, which may land several runs at a time.
@@ -212,4 +221,7 @@ pub struct MergeRequested {
     /// Another run's landing took this one along.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub with: Option<Together>,
+    /// How the decision came: `ui` from a page; empty if it was typed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub by: String,
 }

@@ -94,9 +94,9 @@ pub struct LiveFinding {
     index: u32,
     /// The file its location names, as convergence compares it: without code marks and line number.
     #[serde(skip)]
-    file: String,
+    pub file: String,
     #[serde(skip)]
-    line: u32,
+    pub line: u32,
     /// The finding it became at the end of its cycle, where that is known.
     #[serde(skip)]
     tracked: String,

@@ -355,6 +355,12 @@ impl Run {
         })
     }
 
+    /// The line that a decision made now is about: that of the open question, else the last. A decision about another
+    /// line is about something that has moved.
+    pub fn decision_line(&self) -> Seq {
+        self.question().map_or(self.lines, |(seq, _)| seq)
+    }
+
     pub fn open_agents(&self) -> impl Iterator<Item = (Seq, &AgentStart)> {
         self.open.iter().filter_map(|(seq, order)| {
             let Order::AgentStart(start) = order else { return None };

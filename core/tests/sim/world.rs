@@ -564,7 +564,7 @@ impl World {
             8..10 => continued(&mut chance, ledger, 0).into(),
             10..14 if worked => requested(&mut chance).into(),
             14..18 => self.reentry(&mut chance, ledger, worked).into(),
-            18 => RunDiscarded { kept_as: Vec::new() }.into(),
+            18 => RunDiscarded { kept_as: Vec::new(), by: String::new() }.into(),
             _ if !ways_back.is_empty() => {
                 let (cycle, phase) = chance.pick(ways_back);
                 RunRolledBack { cycle, phase }.into()
@@ -878,11 +878,15 @@ fn requested(chance: &mut Chance) -> MergeRequested {
         message: String::new(),
     };
     match chance.below(5) {
-        0 | 1 => MergeRequested { before: (1..=chance.number(1, 3)).map(companion).collect(), with: None },
+        0 | 1 => MergeRequested {
+            before: (1..=chance.number(1, 3)).map(companion).collect(),
+            with: None,
+            by: String::new(),
+        },
         2 => {
             let [old, commit, tree, tip] = ["o", "m", "u", "t"].map(|kind| format!("{kind}{mark:016x}"));
             let with = Together { run_id: "other.9".to_owned(), old, commit, tree, tip };
-            MergeRequested { before: Vec::new(), with: Some(with) }
+            MergeRequested { before: Vec::new(), with: Some(with), by: String::new() }
         }
         _ => MergeRequested::default(),
     }

@@ -31,6 +31,8 @@ const LONGEST_PATH: usize = 100;
 
 /// `by` in the journal for requests that came by the socket.
 pub const BY: &str = "control";
+/// `by` in the journal for what a person decided on a page.
+const UI: &str = "ui";
 
 /// What another process may ask of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +41,8 @@ pub enum Request {
     Answer {
         text: String,
         question: Option<Seq>,
+        /// `ui` if a person decided on a page; empty for everything else.
+        by: String,
     },
     /// The same as the first SIGINT.
     Stop,
@@ -133,7 +137,10 @@ impl Request {
                 if text.is_empty() {
                     Err(ControlRefusal::EmptyAnswer)
                 } else {
-                    Ok(Request::Answer { text, question })
+                    // Only a page says so of itself; everything else that comes by the socket is called that.
+                    let by =
+                        value.get("by").and_then(Value::as_str).filter(|by| *by == UI).unwrap_or_default();
+                    Ok(Request::Answer { text, question, by: by.to_owned() })
                 }
             }
             "stop" => Ok(Request::Stop),
@@ -146,8 +153,11 @@ impl Request {
 
     fn line(&self) -> String {
         let object = match self {
-            Request::Answer { text, question } => {
+            Request::Answer { text, question, by } if by.is_empty() => {
                 json!({ "request": "answer", "text": text, "question": question })
+            }
+            Request::Answer { text, question, by } => {
+                json!({ "request": "answer", "text": text, "question": question, "by": by })
             }
             Request::Stop => json!({ "request": "stop" }),
             Request::Pause => json!({ "request": "pause" }),

@@ -20,11 +20,12 @@ pub(crate) fn effect(run: &Run, run_id: &str, request: &Request) -> Result<Effec
         return Err(ControlRefusal::Ended);
     }
     match request {
-        Request::Answer { text, question } => {
+        Request::Answer { text, question, by: said } => {
             let (start_seq, _) = run.question().ok_or(ControlRefusal::NothingAsked)?;
             if question.is_some_and(|meant| meant != start_seq) {
                 return Err(ControlRefusal::OtherQuestion);
             }
+            let by = if said.is_empty() { by } else { said.clone() };
             Ok(Effect::Write(QuestionAnswered { start_seq, text: text.clone(), by }.into()))
         }
         Request::Stop => Ok(Effect::Stop),

@@ -38,7 +38,8 @@ fn said(stream: &UnixStream) -> Value {
 fn every_request_arrives_as_it_was_sent() {
     let dir = folder();
     let (_server, path, requests) = served(dir.path());
-    let answer = Request::Answer { text: "yes, \"do\"\nit".to_owned(), question: Some(7) };
+    let answer =
+        Request::Answer { text: "yes, \"do\"\nit".to_owned(), question: Some(7), by: "ui".to_owned() };
     for request in [answer, Request::Stop, Request::Pause, Request::Resume, Request::Status] {
         client::send(&path, &request).expect("an ok");
         assert_eq!(requests.recv().expect("the request"), request);

@@ -14,9 +14,9 @@ use axum::response::Response;
 use maud::{Markup, html};
 
 use super::layout::{Frame, Place};
-use super::{Fields, drawn, words};
+use super::{Fields, decide, drawn, words};
 use crate::catalog::{ActiveRun, Overview};
-use crate::run_model::address;
+use crate::run_model::{RunModel, address};
 use crate::server::Ui;
 
 /// More that waits is counted, not listed.
@@ -28,8 +28,10 @@ pub(crate) async fn page(State(ui): State<Arc<Ui>>, RawQuery(query): RawQuery) -
         let overview = ui.catalog.overview();
         let shown = chosen(&overview, fields.get("run"));
         let title = heading(overview.waiting.len());
-        let frame = Frame { ui, overview: &overview, place: Some(Place::Inbox), title: &title };
-        super::page(StatusCode::OK, frame.draw(&inbox(&overview, shown, &title)))
+        let mut frame = Frame::new(ui, &overview, Some(Place::Inbox), &title);
+        frame.events = Some(("inbox".to_owned(), None));
+        frame.shown = shown.map(address_of);
+        super::page(StatusCode::OK, frame.draw(&inbox(ui, &overview, shown, &title)))
     })
     .await
 }
@@ -52,8 +54,36 @@ fn heading(waiting: usize) -> String {
     }
 }
 
-fn inbox(overview: &Overview, shown: Option<&ActiveRun>, title: &str) -> Markup {
+/// The parts of the page that change by themselves, by name, as JSON.
+pub(crate) fn parts(overview: &Overview) -> String {
+    let parts = [("waiting", waiting(overview, None)), ("running", running(overview))];
+    let drawn = parts.into_iter().map(|(name, part)| (name.to_owned(), part.into_string().into()));
+    serde_json::Value::Object(drawn.collect()).to_string()
+}
+
+fn waiting(overview: &Overview, shown: Option<&ActiveRun>) -> Markup {
     let now = clock::now();
+    html! {
+        @for active in overview.waiting.iter().take(LISTED) {
+            (item(active, shown.is_some_and(|shown| std::ptr::eq(active, shown)), now))
+        }
+        @if overview.waiting.len() > LISTED {
+            p.empty { "And " (overview.waiting.len() - LISTED) " more: " code { "archeflow status" } }
+        }
+        @if overview.waiting.is_empty() { p.empty { "Nothing waits for you." } }
+    }
+}
+
+/// What is to be decided about the run that is shown.
+fn detail(ui: &Ui, active: &ActiveRun) -> Markup {
+    let seen = &active.seen;
+    match RunModel::read(&seen.repository, &seen.entry.run_id, seen.foreign) {
+        Some(run) => decide::draw(ui, &run, false),
+        None => html! { section.panel { p.empty { "Its journal can't be read any more." } } },
+    }
+}
+
+fn inbox(ui: &Ui, overview: &Overview, shown: Option<&ActiveRun>, title: &str) -> Markup {
     html! {
         div.title {
             div {
@@ -63,18 +93,11 @@ fn inbox(overview: &Overview, shown: Option<&ActiveRun>, title: &str) -> Markup 
         }
         @if let Some(shown) = shown {
             div.inbox {
-                section.panel.list aria-label="What waits" {
-                    @for active in overview.waiting.iter().take(LISTED) {
-                        (item(active, std::ptr::eq(active, shown), now))
-                    }
-                    @if overview.waiting.len() > LISTED {
-                        p.empty { "And " (overview.waiting.len() - LISTED) " more: " code { "archeflow status" } }
-                    }
-                }
-                (detail(shown, now))
+                section.panel.list aria-label="What waits" data-part="waiting" { (waiting(overview, Some(shown))) }
+                div { (detail(ui, shown)) }
             }
         }
-        @if !overview.running.is_empty() { (running(overview, now)) }
+        div data-part="running" { (running(overview)) }
         @if overview.waiting.is_empty() && overview.running.is_empty() { (nothing(overview)) }
         (gone(overview))
     }
@@ -94,12 +117,12 @@ fn subtitle(overview: &Overview) -> String {
 fn item(active: &ActiveRun, is_shown: bool, now: u64) -> Markup {
     let (seen, run) = (&active.seen, &active.run);
     html! {
-        a.item href={ "/?run=" (address_of(active)) } aria-current=[is_shown.then_some("true")] {
+        a.item href={ "/?run=" (address_of(active)) } data-run=(address_of(active)) aria-current=[is_shown.then_some("true")] {
             span.s {
                 b { (seen.repository.name) }
                 span.num { "waits " (words::span(now.saturating_sub(run.last))) }
             }
-            span.t { (short_line(&asks(active), 200)) }
+            span.t { (short_line(&first_sentence(&asks(active)), 110)) }
             span.s.more {
                 span { (short_line(&seen.entry.task, 120)) }
                 (chip(active))
@@ -139,6 +162,12 @@ pub(crate) fn asks(active: &ActiveRun) -> String {
     }
 }
 
+/// A question as far as its question mark; the rest is beside the list.
+fn first_sentence(text: &str) -> String {
+    let end = text.find("? ").map_or(text.len(), |at| at + 1);
+    capital(text.get(..end).unwrap_or(text))
+}
+
 pub(crate) fn target(run: &Run) -> String {
     let target = run.request.as_ref().map_or("", |request| request.base.target.as_str());
     short_line(target.strip_prefix("refs/heads/").unwrap_or(target), 80)
@@ -165,82 +194,11 @@ pub(crate) fn state(active: &ActiveRun) -> (&'static str, String) {
     }
 }
 
-fn detail(active: &ActiveRun, now: u64) -> Markup {
-    let (seen, run) = (&active.seen, &active.run);
-    let reason = run.outcome.as_ref().map(|outcome| outcome.reason.name().replace('_', " "));
-    html! {
-        article.decide aria-labelledby="question" {
-            header {
-                h2 { (short_line(&seen.entry.task, 200)) }
-                span.small.muted {
-                    a href=(address(&seen.repository.key, &seen.entry.run_id)) { (seen.repository.name) } ", cycle " (run.number().max(1)) " of " (run.max_cycles)
-                    @if let Some(reason) = reason { ", " (reason) }
-                    ", " (words::span(now.saturating_sub(run.last))) " ago"
-                }
-            }
-            div.in {
-                p.q #question { (short_line(&asks(active), 600)) }
-                @if asks(active) != active.item.detail {
-                    p { (short_line(&active.item.detail, 600)) }
-                }
-                @if let Some((_, question)) = run.question() {
-                    @if !question.details.is_empty() {
-                        ul.facts-list { @for line in question.details.iter().take(20) { li { (short_line(line, 300)) } } }
-                    }
-                }
-                (open_findings(run))
-                (steps(active))
-                div.row { span.actions { a.btn href=(address(&seen.repository.key, &seen.entry.run_id)) { "See the run" } } }
-            }
-        }
+fn running(overview: &Overview) -> Markup {
+    let now = clock::now();
+    if overview.running.is_empty() {
+        return html! {};
     }
-}
-
-/// The open findings in the reviewers' words, beside each other.
-fn open_findings(run: &Run) -> Markup {
-    let boundary = run.cycle().and_then(|cycle| cycle.boundary.as_ref());
-    let open = boundary.map_or(&[][..], |boundary| boundary.open.as_slice());
-    html! {
-        @if !open.is_empty() {
-            div.sides {
-                @for found in open.iter().take(4) {
-                    div.quote {
-                        span.cite {
-                            (short_line(&capital(&found.source.join(", ")), 80)) ", "
-                            (found.severity.name().to_lowercase()) ", "
-                            code { (short_line(&words::place(&found.file, found.line), 120)) }
-                        }
-                        (short_line(&found.description, 400))
-                    }
-                }
-            }
-            @if open.len() > 4 { p.small.muted { "and " (counted(open.len() - 4, "more finding")) } }
-        }
-    }
-}
-
-/// What to type, with what follows.
-fn steps(active: &ActiveRun) -> Markup {
-    let (id, run) = (&active.seen.entry.run_id, &active.run);
-    let listed = match &run.outcome {
-        Some(outcome) if !active.seen.foreign => {
-            archeflow_core::projections::view::next_steps(id, run, outcome)
-        }
-        Some(_) | None => vec![(active.item.next.clone(), "")],
-    };
-    html! {
-        div {
-            p.lab { "What you can type in " code { (short_line(&active.seen.repository.root.display().to_string(), 200)) } }
-            ul.steps {
-                @for (command, meaning) in &listed {
-                    li { code { (short_line(command, 400)) } @if !meaning.is_empty() { span.muted { (capital(meaning)) } } }
-                }
-            }
-        }
-    }
-}
-
-fn running(overview: &Overview, now: u64) -> Markup {
     html! {
         h2.section { "Running" }
         section.panel.list aria-label="Running" {

@@ -20,6 +20,16 @@ pub(crate) struct Frame<'a> {
     pub(crate) overview: &'a Overview,
     pub(crate) place: Option<Place>,
     pub(crate) title: &'a str,
+    /// What the page is told about while it is open, and from which byte on.
+    pub(crate) events: Option<(String, Option<u64>)>,
+    /// The item that is shown beside a list.
+    pub(crate) shown: Option<String>,
+}
+
+impl<'a> Frame<'a> {
+    pub(crate) fn new(ui: &'a Ui, overview: &'a Overview, place: Option<Place>, title: &'a str) -> Frame<'a> {
+        Frame { ui, overview, place, title, events: None, shown: None }
+    }
 }
 
 impl Frame<'_> {
@@ -32,8 +42,9 @@ impl Frame<'_> {
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     title { (self.title) " · archeflow" }
                     link rel="stylesheet" href="/style.css";
+                    script src="/ui.js" defer {}
                 }
-                body {
+                body data-events=[self.events.as_ref().map(|(of, _)| of)] data-from=[self.events.as_ref().and_then(|(_, from)| *from)] data-shown=[self.shown.as_ref()] {
                     a.skip href="#main" { "Skip to content" }
                     (self.rail())
                     main #main tabindex="-1" { (main) }
@@ -103,7 +114,7 @@ fn mark() -> Markup {
 /// Nothing is there under this address.
 pub(crate) fn missing(ui: &Ui, words: &str) -> Response {
     let overview = ui.catalog.overview();
-    let frame = Frame { ui, overview: &overview, place: None, title: "Not found" };
+    let frame = Frame::new(ui, &overview, None, "Not found");
     let main = html! {
         div.title { div { h1 { "Not found" } div.facts { span { (words) } } } }
         p { a.btn href="/" { "Go to the inbox" } }

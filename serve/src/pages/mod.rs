@@ -1,9 +1,11 @@
 //! Which address is which page. A page is drawn on a thread of its own from what the disk has now, and is readable without
 //! script. Every text of others passes [`archeflow_core::text`] and is escaped by the markup.
 
-mod inbox;
+mod act;
+mod decide;
+pub(crate) mod inbox;
 mod layout;
-mod run;
+pub(crate) mod run;
 mod runs;
 mod words;
 
@@ -12,21 +14,29 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{RawQuery, Request, State};
-use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::Response;
-use axum::routing::get;
+use axum::routing::{get, post};
 use maud::{DOCTYPE, Markup, html};
 
 use crate::access::{IN, POLICY, Refusal};
+use crate::feeds::{self, Subject};
 use crate::server::Ui;
 
 const STYLE: &str = include_str!("../assets/style.css");
+const SCRIPT: &str = include_str!("../assets/ui.js");
 
 pub(crate) fn router(ui: Arc<Ui>) -> Router {
-    Router::new()
+    let mut router = Router::new();
+    if !ui.read_only {
+        router = router.route("/do", post(act::act));
+    }
+    router
         .route(IN, get(enter))
         .route("/style.css", get(style))
+        .route("/ui.js", get(script))
+        .route("/events", get(events))
         .route("/", get(inbox::page))
         .route("/runs", get(runs::page))
         .route("/run/{repository}/{id}", get(run::first))
@@ -129,6 +139,20 @@ async fn enter(State(ui): State<Arc<Ui>>, RawQuery(query): RawQuery) -> Response
 
 async fn style() -> Response {
     with_type(StatusCode::OK, "text/css; charset=utf-8", STYLE.to_owned())
+}
+
+async fn script() -> Response {
+    with_type(StatusCode::OK, "text/javascript; charset=utf-8", SCRIPT.to_owned())
+}
+
+/// A browser that comes back says where it was in `Last-Event-ID`; a page that was drawn, in `from`.
+async fn events(State(ui): State<Arc<Ui>>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
+    let fields = Fields::read(query.unwrap_or_default().as_bytes());
+    let Some(subject) = fields.get("of").and_then(Subject::parse) else {
+        return plain(StatusCode::BAD_REQUEST, "There are no events of that.");
+    };
+    let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()).or(fields.get("from"));
+    feeds::stream(ui, subject, last.and_then(|byte| byte.parse().ok())).await
 }
 
 async fn nowhere(State(ui): State<Arc<Ui>>) -> Response {

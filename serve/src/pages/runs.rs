@@ -25,7 +25,7 @@ pub(crate) async fn page(State(ui): State<Arc<Ui>>, RawQuery(query): RawQuery) -
     drawn(ui, move |ui| {
         let fields = Fields::read(query.unwrap_or_default().as_bytes());
         let overview = ui.catalog.overview();
-        let frame = Frame { ui, overview: &overview, place: Some(Place::Runs), title: "Runs" };
+        let frame = Frame::new(ui, &overview, Some(Place::Runs), "Runs");
         super::page(StatusCode::OK, frame.draw(&list(ui, &overview, &fields)))
     })
     .await

@@ -145,7 +145,7 @@ pub(crate) struct LoopSession {
 
 impl LoopSession {
     pub(crate) fn session(&self) -> Session {
-        Session { auto_merge: false, unattended: self.unattended, tui: self.tui, place: self.place.clone() }
+        Session::of(&self.place, self.unattended, self.tui)
     }
 }
 

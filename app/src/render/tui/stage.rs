@@ -296,7 +296,7 @@ impl Stage {
                 None => {
                     // Only the question that is shown here: another one may be open by now.
                     let question = self.view.live.run.question().map(|(seq, _)| seq);
-                    self.steer(&Request::Answer { text, question }, "The answer is sent.");
+                    self.steer(&Request::Answer { text, question, by: String::new() }, "The answer is sent.");
                 }
             },
             Wish::Open(start) => self.view.over = Over::Page(self.shelf.open(&start)),

@@ -8,28 +8,30 @@ use archeflow_core::projections::view::capital;
 use archeflow_core::text::{revealed, short_line};
 use maud::{Markup, html};
 
-use super::super::words;
+use super::super::{decide, words};
 use super::panel;
 use crate::report::diff::{Diff, FileDiff, Kind};
 use crate::run_model::RunModel;
+use crate::server::Ui;
 
 /// Of one line.
 const WIDEST: usize = 600;
 
-pub(super) fn draw(run: &RunModel, diff: &Diff) -> Markup {
-    let open: Vec<&Life> = run.story.lives.iter().filter(|life| life.is_open()).collect();
+pub(super) fn draw(ui: &Ui, run: &RunModel, diff: &Diff) -> Markup {
+    let found = run.open_findings();
+    let open: Vec<&Life> = found.iter().collect();
     let shown = |life: &&&Life| diff.files.iter().any(|file| file.path == life.file);
     let elsewhere: Vec<&Life> = open.iter().filter(|life| !shown(life)).copied().collect();
     html! {
         div.stack {
-            @if !elsewhere.is_empty() { (outside(&elsewhere)) }
+            @if !elsewhere.is_empty() { (outside(ui, run, &elsewhere)) }
             @if let Some(why) = &diff.missing {
                 (panel("The change", &html! { p.muted { (short_line(why, 400)) } }))
             } @else {
                 p.small.muted.num {
                     (counted(diff.files.len() + diff.files_left_out, "file")) ", +" (diff.added()) " −" (diff.deleted())
                 }
-                @for file in &diff.files { (one_file(file, &open, diff.files.len() <= 20)) }
+                @for file in &diff.files { (one_file(ui, run, file, &open, diff.files.len() <= 20)) }
                 @if let Some(left_out) = diff.left_out() { p.small.muted { (left_out) " See all of it: " code { (short_line(&diff.command, 300)) } } }
             }
         }
@@ -37,16 +39,16 @@ pub(super) fn draw(run: &RunModel, diff: &Diff) -> Markup {
 }
 
 /// Findings that are at no line of the change.
-fn outside(lives: &[&Life]) -> Markup {
+fn outside(ui: &Ui, run: &RunModel, lives: &[&Life]) -> Markup {
     html! {
         section.panel aria-label="Findings outside of the change" {
             header { h2 { "Findings outside of the change" } }
-            @for life in lives.iter().take(50) { (finding(life)) }
+            @for life in lives.iter().take(50) { (finding(ui, run, life)) }
         }
     }
 }
 
-fn one_file(file: &FileDiff, open: &[&Life], is_open: bool) -> Markup {
+fn one_file(ui: &Ui, run: &RunModel, file: &FileDiff, open: &[&Life], is_open: bool) -> Markup {
     let rows = numbered(file);
     let mut at: BTreeMap<Option<u32>, Vec<&Life>> = BTreeMap::new();
     for life in open.iter().filter(|life| life.file == file.path) {
@@ -60,10 +62,10 @@ fn one_file(file: &FileDiff, open: &[&Life], is_open: bool) -> Markup {
                 @if let Some(from) = &file.from { span.small.muted { "from " (revealed(from, 200)) } }
                 span.small.muted.num { (file.word) ", +" (file.added) " −" (file.deleted) }
             }
-            @for life in at.get(&None).into_iter().flatten() { (finding(life)) }
+            @for life in at.get(&None).into_iter().flatten() { (finding(ui, run, life)) }
             div.scroll tabindex="0" role="region" aria-label={ "Lines of " (revealed(&file.path, 200)) } {
                 table.diff {
-                    @for row in &rows { (one_row(row, &at)) }
+                    @for row in &rows { (one_row(ui, run, row, &at)) }
                     @if file.left_out > 0 {
                         tr.hunk { td colspan="4" { (counted(file.left_out, "more line")) " of this file" } }
                     }
@@ -119,7 +121,7 @@ fn starts(hunk: &str) -> (u32, u32) {
     (number('-').unwrap_or(0), number('+').unwrap_or(0))
 }
 
-fn one_row(row: &Row<'_>, findings: &BTreeMap<Option<u32>, Vec<&Life>>) -> Markup {
+fn one_row(ui: &Ui, run: &RunModel, row: &Row<'_>, findings: &BTreeMap<Option<u32>, Vec<&Life>>) -> Markup {
     let text = revealed(row.text, WIDEST);
     let here = row.new.and_then(|line| findings.get(&Some(line)));
     let (class, sign) = match row.kind {
@@ -136,13 +138,13 @@ fn one_row(row: &Row<'_>, findings: &BTreeMap<Option<u32>, Vec<&Life>>) -> Marku
             td { (text) }
         }
         @for life in here.into_iter().flatten() {
-            tr.note { td colspan="4" { (finding(life)) } }
+            tr.note { td colspan="4" { (finding(ui, run, life)) } }
         }
     }
 }
 
 /// A finding as its reviewer wrote it.
-pub(super) fn finding(life: &Life) -> Markup {
+pub(super) fn finding(ui: &Ui, run: &RunModel, life: &Life) -> Markup {
     let severity = life.severity.name().to_lowercase();
     let since = since(life);
     html! {
@@ -164,6 +166,7 @@ pub(super) fn finding(life: &Life) -> Markup {
                     div.ev { "Resolved before in " code { (short_line(run, 80)) } }
                 }
             }
+            @if life.is_open() { (decide::accepting(ui, run, &life.id)) }
         }
     }
 }

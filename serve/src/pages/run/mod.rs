@@ -8,6 +8,7 @@ mod parts;
 
 use std::sync::Arc;
 
+use archeflow_core::event::Entry;
 use archeflow_core::model::counted;
 use archeflow_core::text::short_line;
 use axum::extract::{Path, RawQuery, State};
@@ -16,7 +17,7 @@ use axum::response::Response;
 use maud::{Markup, html};
 
 use super::layout::{Frame, Place, missing};
-use super::{Fields, drawn, page, words};
+use super::{Fields, decide, drawn, page, words};
 use crate::report::diff::Diff;
 use crate::report::html as report;
 use crate::report::{self as reports, Report};
@@ -101,7 +102,7 @@ async fn show(
     drawn(ui, move |ui| {
         let fields = Fields::read(query.unwrap_or_default().as_bytes());
         match model(ui, &key, &id) {
-            Some(run) => page(StatusCode::OK, whole(ui, &run, part, &fields)),
+            Some(run) => page(StatusCode::OK, whole(ui, &run, part, &fields, &html! {})),
             None => missing(ui, NO_RUN),
         }
     })
@@ -111,27 +112,30 @@ async fn show(
 const NO_RUN: &str =
     "There is no such run, or its repository is gone. `archeflow list --all` lists all runs.";
 
-fn whole(ui: &Ui, run: &RunModel, part: Part, fields: &Fields) -> Markup {
+/// `alert` is said above everything.
+pub(crate) fn whole(ui: &Ui, run: &RunModel, part: Part, fields: &Fields, alert: &Markup) -> Markup {
     let overview = ui.catalog.overview();
     let task = short_line(&run.story.overview.task, 120);
-    let frame = Frame { ui, overview: &overview, place: Some(Place::Runs), title: &task };
+    let mut frame = Frame::new(ui, &overview, Some(Place::Runs), &task);
+    frame.events = Some((format!("run/{}/{}", run.repository.key, run.id), Some(run.end())));
     let diff = if part == Part::Change { ui.changes.of(ui.catalog.state(), run) } else { Arc::default() };
     let main = html! {
         (crumbs(run))
-        (head(run))
+        (head(ui, run))
+        (alert)
         @if let Some(damage) = &run.damage { (damaged(run, damage)) }
-        (panels::waits(run))
-        (panels::track(run))
+        div data-part="decide" { (decide::draw(ui, run, true)) }
+        div data-part="track" { (panels::track(run)) }
         div.cols {
             div {
                 (tabs(run, part))
-                (content(run, part, &diff, fields))
+                (content(ui, run, part, &diff, fields))
             }
             div.stack {
-                (panels::agents(run))
-                (panels::lives(run))
-                (panels::why(run))
-                (panels::cost(run))
+                div data-part="agents" { (panels::agents(run)) }
+                div data-part="lives" { (panels::lives(run)) }
+                div data-part="why" { (panels::why(run)) }
+                div data-part="cost" { (panels::cost(run)) }
             }
         }
     };
@@ -150,15 +154,39 @@ fn crumbs(run: &RunModel) -> Markup {
     }
 }
 
-fn head(run: &RunModel) -> Markup {
+/// The parts of the page that change while the run goes on, by name, as JSON.
+pub(crate) fn parts_of(ui: &Ui, run: &RunModel) -> String {
+    let parts = [
+        ("facts", facts(run)),
+        ("steering", decide::steering(ui, run)),
+        ("decide", decide::draw(ui, run, true)),
+        ("track", panels::track(run)),
+        ("agents", panels::agents(run)),
+        ("lives", panels::lives(run)),
+        ("why", panels::why(run)),
+        ("cost", panels::cost(run)),
+    ];
+    let drawn = parts.into_iter().map(|(name, part)| (name.to_owned(), part.into_string().into()));
+    serde_json::Value::Object(drawn.collect()).to_string()
+}
+
+/// A line of the journal.
+pub(crate) fn journal_row(entry: &Entry) -> String {
+    journal::row(entry).into_string()
+}
+
+fn head(ui: &Ui, run: &RunModel) -> Markup {
     let overview = &run.story.overview;
     html! {
         div.title {
             div {
                 h1 { (short_line(&overview.task, 300)) }
-                (facts(run))
+                div data-part="facts" { (facts(run)) }
             }
-            div.actions { a.btn href={ (run.address()) "/report" } { "Report" } }
+            div.actions {
+                a.btn href={ (run.address()) "/report" } { "Report" }
+                div.actions data-part="steering" { (decide::steering(ui, run)) }
+            }
         }
     }
 }
@@ -222,10 +250,12 @@ fn damaged(run: &RunModel, why: &str) -> Markup {
 
 fn tabs(run: &RunModel, current: Part) -> Markup {
     let story = &run.story;
+    let closed = story.lives.iter().filter(|life| !life.is_open()).count();
+    let found = run.open_findings().len() + closed;
     let files = story.change.as_ref().map(|change| change.files.len() + change.files_left_out as usize);
     let count = |part: Part| match part {
         Part::Change => files.map(|n| counted(n, "file")),
-        Part::Findings => (!story.lives.is_empty()).then(|| story.lives.len().to_string()),
+        Part::Findings => Some(found).filter(|n| *n > 0).map(|n| n.to_string()),
         Part::Agents | Part::Why | Part::Costs | Part::Artifacts | Part::Journal => None,
     };
     html! {
@@ -240,11 +270,11 @@ fn tabs(run: &RunModel, current: Part) -> Markup {
     }
 }
 
-fn content(run: &RunModel, part: Part, diff: &Diff, fields: &Fields) -> Markup {
+fn content(ui: &Ui, run: &RunModel, part: Part, diff: &Diff, fields: &Fields) -> Markup {
     let story = &run.story;
     match part {
-        Part::Change => change::draw(run, diff),
-        Part::Findings => parts::findings(run),
+        Part::Change => change::draw(ui, run, diff),
+        Part::Findings => parts::findings(ui, run),
         Part::Agents => parts::agents(run),
         Part::Why => panel("Decisions and their reasons", &report::why(story)),
         Part::Costs => panel("Cost by archetype", &report::costs(story)),
@@ -283,10 +313,10 @@ async fn artifact(State(ui): State<Arc<Ui>>, key: String, id: String, RawQuery(q
         };
         let overview = ui.catalog.overview();
         let task = short_line(&run.story.overview.task, 120);
-        let frame = Frame { ui, overview: &overview, place: Some(Place::Runs), title: &task };
+        let frame = Frame::new(ui, &overview, Some(Place::Runs), &task);
         page(
             StatusCode::OK,
-            frame.draw(&html! { (crumbs(&run)) (head(&run)) (tabs(&run, Part::Artifacts)) (main) }),
+            frame.draw(&html! { (crumbs(&run)) (head(ui, &run)) (tabs(&run, Part::Artifacts)) (main) }),
         )
     })
     .await

@@ -9,56 +9,13 @@ use archeflow_core::text::short_line;
 use maud::{Markup, html};
 
 use super::super::words;
-use crate::run_model::{RunModel, Standing};
+use crate::run_model::RunModel;
 
 /// Cycles that are drawn; the report has all.
 const CYCLES: usize = 6;
 const AGENTS: usize = 8;
 const FINDINGS: usize = 12;
 const DECISIONS: usize = 4;
-
-/// What a person has to do, where something waits.
-pub(super) fn waits(run: &RunModel) -> Markup {
-    let state = run.run();
-    let steps = match (run.standing(), &state.outcome) {
-        _ if run.foreign => vec![(
-            format!("archeflow trust --run {}", run.id),
-            "see what it would execute; take it over if it is yours",
-        )],
-        (Standing::Ended(_), Some(_)) if run.story.tone() == Tone::Good => return html! {},
-        (Standing::Ended(_), Some(outcome)) => view::next_steps(&run.id, state, outcome),
-        (Standing::Interrupted | Standing::Paused, _) => {
-            vec![(format!("archeflow resume {}", run.id), "go on from where it stopped")]
-        }
-        (Standing::Asks, _) => vec![(format!("archeflow answer {} \"…\"", run.id), "answer the question")],
-        (Standing::Running | Standing::Ended(_), _) => return html! {},
-    };
-    let question = state.question().map(|(_, question)| question);
-    let detail = state.outcome.as_ref().map_or("No process drives it any more.", |outcome| &outcome.detail);
-    html! {
-        section.decide aria-labelledby="waits" {
-            header {
-                h2 #waits { "Waits for you" }
-                span.small.muted { (words::span(run.now.saturating_sub(state.last))) " ago" }
-            }
-            div.in {
-                @if let Some(question) = question {
-                    p.q { (short_line(&question.question, 800)) }
-                    @if !question.details.is_empty() {
-                        ul.facts-list { @for line in question.details.iter().take(20) { li { (short_line(line, 300)) } } }
-                    }
-                } @else {
-                    p.q { (short_line(detail, 800)) }
-                }
-                ul.steps {
-                    @for (command, meaning) in &steps {
-                        li { code { (short_line(command, 400)) } span.muted { (capital(meaning)) } }
-                    }
-                }
-            }
-        }
-    }
-}
 
 pub(super) fn track(run: &RunModel) -> Markup {
     let cycles = &run.story.cycles;
@@ -84,15 +41,32 @@ const PHASES: [Phase; 4] = [Phase::Plan, Phase::Do, Phase::Check, Phase::Act];
 fn one_cycle(run: &RunModel, cycle: &CycleStory, is_last: bool) -> Markup {
     let now = is_last && run.run().outcome.is_none();
     let at = run.run().cycle().map_or(Phase::Plan, |cycle| cycle.phase);
-    let open = cycle.end.as_ref().map(|end| match words::severities(end.critical, end.warning) {
-        none if none.is_empty() => "nothing open".to_owned(),
-        some => format!("{some} open"),
-    });
+    let open = match &cycle.end {
+        Some(end) => match words::severities(end.critical, end.warning) {
+            none if none.is_empty() => "nothing open".to_owned(),
+            some => format!("{some} open"),
+        },
+        None if now => so_far(run),
+        None => String::new(),
+    };
     html! {
         li.cycle.now[now] {
-            h2 { "Cycle " (cycle.number) " " span.num { (open.unwrap_or_default()) } }
+            h2 { "Cycle " (cycle.number) " " span.num { (open) } }
             ol.phases { @for phase in PHASES { (one_phase(cycle, phase, now, at)) } }
         }
+    }
+}
+
+/// `2 warnings so far`.
+fn so_far(run: &RunModel) -> String {
+    let (open, cycle) = (run.open_findings(), run.story.cycles.len());
+    let count = |severity: Severity| {
+        let new = open.iter().filter(|life| life.severity == severity && life.states.len() == cycle);
+        u32::try_from(new.count()).unwrap_or(u32::MAX)
+    };
+    match words::severities(count(Severity::Critical), count(Severity::Warning)) {
+        none if none.is_empty() => none,
+        some => format!("{some} so far"),
     }
 }
 

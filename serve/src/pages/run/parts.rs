@@ -1,7 +1,7 @@
 //! Parts of a run that are lists: findings, agents, artifacts.
 
 use archeflow_core::projections::live::LiveAgent;
-use archeflow_core::projections::story::Kept;
+use archeflow_core::projections::story::{Kept, Life};
 use archeflow_core::projections::view::capital;
 use archeflow_core::text::{revealed, short_line};
 use archeflow_host::store::{files, names};
@@ -11,26 +11,29 @@ use super::super::Fields;
 use super::{change, panel, panels};
 use crate::report::html as report;
 use crate::run_model::RunModel;
+use crate::server::Ui;
 
 /// Of an artifact.
 const BYTES: u64 = 400_000;
 const LINES: usize = 4_000;
 const LISTED: usize = 200;
 
-pub(super) fn findings(run: &RunModel) -> Markup {
+pub(super) fn findings(ui: &Ui, run: &RunModel) -> Markup {
     let story = &run.story;
-    let (open, closed): (Vec<_>, Vec<_>) = story.lives.iter().partition(|life| life.is_open());
+    let open = run.open_findings();
+    let closed: Vec<Life> = story.lives.iter().filter(|life| !life.is_open()).cloned().collect();
+    let none = open.is_empty() && closed.is_empty();
     html! {
         div.stack {
             @for (title, lives) in [("Open", open), ("Closed", closed)] {
                 @if !lives.is_empty() {
                     section.panel aria-label=(title) {
                         header { h2 { (title) } span.small.muted.num { (lives.len()) } }
-                        @for life in lives.iter().take(LISTED) { (change::finding(life)) }
+                        @for life in lives.iter().take(LISTED) { (change::finding(ui, run, life)) }
                     }
                 }
             }
-            @if story.lives.is_empty() {
+            @if none {
                 (panel("Findings", &html! { p.muted { "No finding above INFO was open at the end of any cycle." } }))
             }
             @if let Some(others) = report::others(story) { (panel("Not counted, or raised by the program", &others)) }

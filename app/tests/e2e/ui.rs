@@ -1,0 +1,358 @@
+//! The pages of `archeflow ui`: what they show of real runs, that they keep up, and that a person can decide there.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+
+use serde_json::Value;
+
+use crate::harness::{LONG, TASK, Test, parse_lines, review};
+use crate::user::wait_until;
+
+const A: &str = "src/app.txt:1 | WARNING | reliability | First line breaks <script>alert(1)</script> parsing | Guard the first line | `src/app.txt:1`";
+const B: &str = "README.md:1 | WARNING | dependency | Title names unmaintained library package | Rename the title | `README.md:1`";
+const C: &str = "src/app.txt:20 | WARNING | security | Last line exposes internal hostname value | Hide the host | `src/app.txt:20`";
+
+/// A server, and a browser that was let in.
+struct Browser {
+    child: Child,
+    port: u16,
+    token: String,
+    cookie: String,
+}
+
+impl Browser {
+    fn open(test: &Test, more: &[&str]) -> Browser {
+        let mut child = test
+            .command(env!("CARGO_BIN_EXE_archeflow"))
+            .args(["ui", "--port", "0"])
+            .args(more)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let address = lines.map_while(Result::ok).find(|line| line.contains("/in?t=")).unwrap();
+        let (place, token) = address.trim().split_once("/in?t=").unwrap();
+        let port = place.rsplit_once(':').unwrap().1.parse().unwrap();
+        let mut browser = Browser { child, port, token: token.to_owned(), cookie: String::new() };
+        let entered = browser.get(&format!("/in?t={token}"));
+        let cookie = entered.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+        browser.cookie = cookie.split(';').next().unwrap().to_owned();
+        browser
+    }
+
+    fn send(&self, head: &str, body: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(LONG)).unwrap();
+        let (port, cookie) = (self.port, &self.cookie);
+        let request = format!(
+            "{head}\r\nHost: 127.0.0.1:{port}\r\nCookie: {cookie}\r\nConnection: close\r\n\r\n{body}"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        stream
+    }
+
+    fn get(&self, path: &str) -> String {
+        all(self.send(&format!("GET {path} HTTP/1.1"), ""))
+    }
+
+    fn post(&self, fields: &[(&str, &str)]) -> String {
+        let body: Vec<String> =
+            fields.iter().map(|(name, value)| format!("{name}={}", encoded(value))).collect();
+        let body = body.join("&");
+        let head = format!(
+            "POST /do HTTP/1.1\r\nOrigin: http://127.0.0.1:{}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: {}",
+            self.port,
+            body.len()
+        );
+        all(self.send(&head, &body))
+    }
+
+    /// The address of the only run, and the fields that its forms carry.
+    fn run_page(&self) -> String {
+        let runs = self.get("/runs");
+        let at = runs.find("href=\"/run/").unwrap() + 6;
+        runs[at..].split('"').next().unwrap().to_owned()
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn all(mut stream: TcpStream) -> String {
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    String::from_utf8(answer).unwrap()
+}
+
+fn encoded(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+fn status(answer: &str) -> &str {
+    answer.split(' ').nth(1).unwrap_or("closed")
+}
+
+/// The value of a hidden field.
+fn hidden<'a>(page: &'a str, name: &str) -> &'a str {
+    let mark = format!("name=\"{name}\" value=\"");
+    page.split(&mark).nth(1).unwrap_or_else(|| panic!("no {name} in {page}")).split('"').next().unwrap()
+}
+
+/// The number of the choice whose command has these words.
+fn choice(page: &str, words: &str) -> String {
+    let labels = page.split("class=\"opt\"").skip(1);
+    let at = labels.clone().position(|label| label.split("</label>").next().unwrap().contains(words));
+    at.unwrap_or_else(|| panic!("no choice with {words} in {page}")).to_string()
+}
+
+fn journal(test: &Test, id: &str) -> Vec<Value> {
+    parse_lines(&test.journal_bytes(id))
+}
+
+fn wait_for_end(test: &Test, id: &str) -> Vec<Value> {
+    let ended = || journal(test, id).last().is_some_and(|line| line["type"] == "run.complete");
+    wait_until(ended, || format!("{:?}", journal(test, id).last()));
+    journal(test, id)
+}
+
+fn broken() -> (Test, String) {
+    let scenes = review("guardian cycle=1", "REJECTED", &[A, B])
+        + &review("guardian cycle=2", "REJECTED", &[C])
+        + &review("guardian cycle=3", "REJECTED", &[A, B])
+        + &review("guardian cycle=4", "APPROVED", &[]);
+    let test = Test::new().play(&scenes).config("max_cycles:\n  thorough: 5\n");
+    let broke = test.go(&["--workflow", "thorough", "--auto-merge"]).ended("wiggum_break", "oscillation", 10);
+    let id = broke.id.clone();
+    (test, id)
+}
+
+#[test]
+fn u_16_the_pages_show_a_run_and_a_ruling_is_made_there() {
+    let (test, id) = broken();
+    let browser = Browser::open(&test, &[]);
+    let inbox = browser.get("/");
+    assert_eq!(status(&inbox), "200");
+    for words in ["One run waits for you", TASK, "--ruling", "First line breaks &lt;script&gt;"] {
+        assert!(inbox.contains(words), "{words}\n{inbox}");
+    }
+    let path = browser.run_page();
+    for (part, words) in [
+        ("", "src/app.txt"),
+        ("/findings", "Last line exposes internal hostname value"),
+        ("/agents", "Guardian"),
+        ("/why", "AF-155"),
+        ("/costs", "guardian"),
+        ("/artifacts", "check-guardian.md"),
+        ("/journal", "wiggum.break"),
+        ("/report", "The run stopped by itself"),
+        ("/artifact?cycle=1&name=check-guardian.md", "VERDICT: REJECTED"),
+    ] {
+        let page = browser.get(&format!("{path}{part}"));
+        assert_eq!(status(&page), "200", "{part}");
+        assert!(page.to_lowercase().contains(&words.to_lowercase()), "{part}: {words}\n{page}");
+        assert!(!page.contains("<script>alert"), "{part}");
+    }
+    for wrong in ["/nothing", "/artifact?cycle=1&name=../../../config.yaml", "/artifact?cycle=9&name=x"] {
+        assert_eq!(status(&browser.get(&format!("{path}{wrong}"))), "404", "{wrong}");
+    }
+
+    // A page that was left open while somebody else decided.
+    let page = browser.get(&path);
+    let (csrf, run, at) = (hidden(&page, "csrf"), hidden(&page, "run"), hidden(&page, "at"));
+    let rules = choice(&page, "--ruling");
+    let decide = |csrf: &str, at: &str, text: &str| {
+        browser.post(&[("csrf", csrf), ("run", run), ("at", at), ("choice", &rules), ("text", text)])
+    };
+    let before = test.journal_bytes(&id);
+    assert_eq!(status(&decide("", at, "x")), "403", "without the page's token");
+    assert_eq!(status(&decide(&browser.token, at, "x")), "403", "with another");
+    assert_eq!(status(&decide(csrf, "1", "x")), "409", "about another line");
+    assert_eq!(status(&decide(csrf, at, " ")), "422", "without a text");
+    assert_eq!(test.journal_bytes(&id), before, "nothing was done");
+    let done = decide(csrf, at, "RULED: it's the guard; $(touch x) `y` \"z\"\n--auto-merge");
+    assert_eq!(status(&done), "303", "{done}");
+    let events = wait_for_end(&test, &id);
+    let continued = events.iter().find(|line| line["type"] == "run.continued").unwrap();
+    assert_eq!(continued["data"]["by"], "ui");
+    assert_eq!(continued["data"]["ruling"], "RULED: it's the guard; $(touch x) `y` \"z\"\n--auto-merge");
+    assert_eq!(events.last().unwrap()["data"]["status"], "merged");
+    let late = decide(csrf, at, "once more");
+    assert_eq!(status(&late), "409", "{late}");
+    assert!(late.contains("has moved since the page was drawn"), "the page as it is now\n{late}");
+}
+
+#[test]
+fn u_16_landing_and_discarding_are_asked_once_more() {
+    let test = Test::new().play("");
+    let waits = test.go(&["--unattended"]).ended("awaiting_merge", "approved", 10);
+    let browser = Browser::open(&test, &[]);
+    let page = browser.get(&browser.run_page());
+    let fields = |choice: &'static str| {
+        let (csrf, run, at) = (hidden(&page, "csrf"), hidden(&page, "run"), hidden(&page, "at"));
+        vec![("csrf", csrf), ("run", run), ("at", at), ("choice", choice)]
+    };
+    let (merge, discard) = (choice(&page, "archeflow merge"), choice(&page, "archeflow discard"));
+    assert_eq!((merge.as_str(), discard.as_str()), ("0", "1"));
+    let asked = browser.post(&fields("0"));
+    let commit = journal(&test, &waits.id)
+        .iter()
+        .rev()
+        .find_map(|line| line["data"]["change"]["commit"].as_str().map(str::to_owned));
+    assert!(
+        status(&asked) == "200" && asked.contains(&commit.unwrap()) && asked.contains("Land it"),
+        "{asked}"
+    );
+    assert!(journal(&test, &waits.id).iter().all(|line| line["type"] != "merge.requested"));
+    let mut sure = fields("0");
+    sure.push(("sure", "yes"));
+    assert_eq!(status(&browser.post(&sure)), "303");
+    let events = wait_for_end(&test, &waits.id);
+    let requested = events.iter().find(|line| line["type"] == "merge.requested").unwrap();
+    assert_eq!(requested["data"]["by"], "ui");
+    assert_eq!(events.last().unwrap()["data"]["status"], "merged");
+}
+
+#[test]
+fn u_16_of_two_browsers_that_decide_at_once_one_is_refused() {
+    let (test, id) = broken();
+    let browsers = [Browser::open(&test, &[]), Browser::open(&test, &[])];
+    let forms: Vec<(String, String)> = browsers
+        .iter()
+        .map(|browser| {
+            let page = browser.get(&browser.run_page());
+            let fields = ["csrf", "run", "at"].map(|name| (name, hidden(&page, name).to_owned()));
+            let body = fields.map(|(name, value)| format!("{name}={}", encoded(&value))).join("&");
+            (choice(&page, "--ruling"), body)
+        })
+        .collect();
+    let answers: Vec<String> = std::thread::scope(|scope| {
+        let posts: Vec<_> = browsers
+            .iter()
+            .zip(&forms)
+            .map(|(browser, (choice, body))| {
+                scope.spawn(move || {
+                    let body = format!("{body}&choice={choice}&text=mine");
+                    let head = format!(
+                        "POST /do HTTP/1.1\r\nOrigin: http://127.0.0.1:{}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: {}",
+                        browser.port,
+                        body.len()
+                    );
+                    all(browser.send(&head, &body))
+                })
+            })
+            .collect();
+        posts.into_iter().map(|post| post.join().unwrap()).collect()
+    });
+    let events = wait_for_end(&test, &id);
+    let continued = events.iter().filter(|line| line["type"] == "run.continued").count();
+    assert_eq!(continued, 1, "{answers:?}");
+    assert!(answers.iter().any(|answer| status(answer) == "303"), "{answers:?}");
+}
+
+#[test]
+fn u_16_a_stream_has_every_line_with_its_byte_and_resumes_there() {
+    let waits = "== maker ==\nsh touch {base}/working\nsh while [ ! -e {base}/go ]; do sleep 0.05; done\n\
+        sh echo made >> src/app.txt; echo case >> tests/check_test.sh\ncommit Add the line\n\
+        say <<END\n## Summary\n\nA line.\n\nSTATUS: DONE\nEND\n\n";
+    let test = Test::new().play(waits);
+    let mut child = test
+        .command(env!("CARGO_BIN_EXE_archeflow"))
+        .args(test.arguments(TASK, &["--auto-merge"]))
+        .current_dir(&test.repo)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    test.wait_for_file("working");
+    let id = test.run_ids().remove(0);
+    let browser = Browser::open(&test, &[]);
+    let path = browser.run_page();
+    assert!(browser.get(&path).contains("Stop the run"));
+    let of = path.trim_start_matches('/').to_owned();
+    let stream = |from: u64| {
+        let head = format!("GET /events?of={of}&from={from} HTTP/1.1\r\nAccept: text/event-stream");
+        BufReader::new(browser.send(&head, "")).lines().map_while(Result::ok)
+    };
+    let ends: Vec<u64> = {
+        let mut lines = stream(0);
+        // The first change of the page comes before the run goes on.
+        assert!(lines.any(|line| line == "event: parts"));
+        fs::write(test.base().join("go"), "").unwrap();
+        let mut seen = Vec::new();
+        let (mut last, mut end) = (0, false);
+        while let Some(line) = lines.next().filter(|_| !end) {
+            last = line.strip_prefix("id: ").map_or(last, |id| id.parse().unwrap());
+            if line == "event: line" {
+                seen.push(last);
+                end = lines.next().unwrap().contains("run.complete");
+            }
+        }
+        seen
+    };
+    assert!(child.wait().unwrap().success());
+    let bytes = test.journal_bytes(&id);
+    let real: Vec<u64> =
+        bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at as u64 + 1).collect();
+    // Lines from before the stream was opened came before its parts, and were read over.
+    assert!(!ends.is_empty() && real.ends_with(&ends), "{ends:?} of {real:?}");
+    let from = real[real.len() - 4];
+    let resumed: Vec<String> = stream(from).filter(|line| line.starts_with("id: ")).take(3).collect();
+    let expected: Vec<String> = real[real.len() - 3..].iter().map(|end| format!("id: {end}")).collect();
+    assert_eq!(resumed, expected);
+    let mut beyond = stream(u64::MAX);
+    assert!(beyond.any(|line| line == "event: reload"), "another journal than the page's");
+}
+
+#[test]
+fn u_16_a_read_only_server_has_no_way_to_decide() {
+    let test = Test::new().play("");
+    test.go(&["--unattended"]).ended("awaiting_merge", "approved", 10);
+    let browser = Browser::open(&test, &["--read-only"]);
+    let page = browser.get(&browser.run_page());
+    assert!(!page.contains("<form") && page.contains("archeflow merge"), "{page}");
+    assert_eq!(status(&browser.post(&[("choice", "0")])), "404");
+}
+
+#[test]
+fn u_16_what_is_damaged_torn_or_gone_is_said() {
+    let test = Test::new().play("");
+    let ended = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+    let browser = Browser::open(&test, &[]);
+    let path = browser.run_page();
+    let journal = test.repo.join(format!(".archeflow/events/{}.jsonl", ended.id));
+    let whole = fs::read(&journal).unwrap();
+    let lines = whole.iter().filter(|byte| **byte == b'\n').count();
+    fs::write(&journal, &whole[..whole.len() - 20]).unwrap();
+    let torn = browser.get(&format!("{path}/journal"));
+    assert!(torn.contains(&format!("lines 1 to {} of {}", lines - 1, lines - 1)), "{torn}");
+    let mut bent = whole.clone();
+    bent[whole.len() / 2] ^= 1;
+    fs::write(&journal, &bent).unwrap();
+    let damaged = browser.get(&path);
+    assert!(status(&damaged) == "200" && damaged.contains("can't be read to its end"), "{damaged}");
+    fs::rename(test.repo.join(".archeflow"), test.repo.join("gone")).unwrap();
+    assert_eq!(status(&browser.get(&path)), "404");
+    let inbox = browser.get("/");
+    assert!(status(&inbox) == "200" && inbox.contains("archeflow forget --gone"), "{inbox}");
+    fs::rename(test.repo.join("gone"), test.repo.join(".archeflow")).unwrap();
+    fs::write(&journal, &whole).unwrap();
+    assert_eq!(status(&browser.get(&path)), "200");
+}
+
+#[test]
+fn u_16_agents_serve_no_pages() {
+    let inside = "== maker ==\nsh {program} ui --port 0 2> {base}/said; echo $? > {base}/code\nsh echo made >> src/app.txt; echo case >> tests/check_test.sh\ncommit Add\nsay <<END\n## Summary\n\nA line.\n\nSTATUS: DONE\nEND\n\n";
+    let test = Test::new().unsandboxed().play(&inside.replace("{program}", env!("CARGO_BIN_EXE_archeflow")));
+    test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+    assert_eq!(fs::read_to_string(test.base().join("code")).unwrap().trim(), "21");
+    assert!(fs::read_to_string(test.base().join("said")).unwrap().contains("can't serve pages"));
+}

@@ -1,0 +1,87 @@
+//! A command that lives on when this program ends: pages start the same commands that a person would type. What it prints
+//! goes into a file without a name, so that it never waits for a reader.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+
+use crate::platform::children;
+use crate::platform::files::{self as os, Mode, OFlags};
+use crate::platform::process::own_group;
+
+/// The most that is read of what it printed.
+const SAID: usize = 8 * 1024;
+
+pub struct Detached {
+    /// Its exit code, once it has ended; nothing if a signal ended it.
+    ended: Receiver<Option<i32>>,
+    printed: Option<File>,
+}
+
+impl Detached {
+    /// `state` is the folder for the file it prints to. On a full disk its words are lost, and nothing else.
+    pub fn start(program: &Path, args: &[String], dir: &Path, state: &Path) -> io::Result<Detached> {
+        let printed = nameless(state).ok();
+        let output = printed.as_ref().and_then(|file| file.try_clone().ok());
+        let mut command = Command::new(program);
+        command.args(args).current_dir(dir).stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(output.map_or_else(Stdio::null, Stdio::from));
+        let mut child = children::spawn(own_group(&mut command))?;
+        let (tell, ended) = channel();
+        let wait = move || {
+            let code = children::wait(&mut child).ok().and_then(|status| status.code());
+            // Nobody may be interested any more.
+            let _ = tell.send(code);
+        };
+        std::thread::Builder::new().name("detached".into()).stack_size(128 * 1024).spawn(wait)?;
+        Ok(Detached { ended, printed })
+    }
+
+    /// Its exit code, once.
+    pub fn ended(&self) -> Option<Option<i32>> {
+        self.ended.try_recv().ok()
+    }
+
+    /// The end of what it printed so far.
+    pub fn said(&self) -> String {
+        let Some(file) = &self.printed else { return String::new() };
+        let length = file.metadata().map_or(0, |meta| meta.len());
+        let mut bytes = vec![0; SAID];
+        let got = os::read_at(file, &mut bytes, length.saturating_sub(SAID as u64)).unwrap_or(0);
+        bytes.truncate(got);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+fn nameless(folder: &Path) -> io::Result<File> {
+    let mut random = [0; 8];
+    crate::platform::machine::random(&mut random)?;
+    let name: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let path = folder.join(format!("said-{name}"));
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::APPEND | OFlags::CLOEXEC;
+    let file = File::from(os::open(&path, flags, Mode::RUSR | Mode::WUSR)?);
+    std::fs::remove_file(&path)?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+    use super::*;
+
+    #[test]
+    fn u_16_a_detached_command_says_how_it_ended_and_leaves_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let args = ["-c".to_owned(), "echo a word >&2; exit 7".to_owned()];
+        let started = Detached::start(Path::new("/bin/sh"), &args, folder.path(), folder.path()).unwrap();
+        assert_eq!(started.ended.recv().unwrap(), Some(7));
+        assert_eq!(started.said(), "a word\n");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        let lost = Path::new("/nonexistent/folder");
+        let started = Detached::start(Path::new("/bin/sh"), &args, folder.path(), lost).unwrap();
+        assert_eq!((started.ended.recv().unwrap(), started.said().as_str()), (Some(7), ""));
+    }
+}

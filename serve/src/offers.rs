@@ -1,0 +1,219 @@
+//! What a person can decide about a run now, each with the command that does it. The list is made from the steps that the
+//! program prints for the run in its present state, so a page can start nothing else.
+
+use archeflow_core::event::QuestionKind;
+use archeflow_core::model::Money;
+use archeflow_core::projections::view::{self, Tone, capital};
+
+use crate::run_model::{RunModel, Standing};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// As a person would type it.
+    pub(crate) command: String,
+    /// What is wanted, in a few words.
+    pub(crate) title: String,
+    /// What follows.
+    pub(crate) then: &'static str,
+    pub(crate) cost: String,
+    /// A text of the person's is part of it.
+    pub(crate) needs_text: bool,
+    /// It is asked once more on a page of its own.
+    pub(crate) asks_again: bool,
+    words: Vec<Word>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Word {
+    Said(String),
+    /// The person's text goes here.
+    Text,
+}
+
+impl Offer {
+    /// The arguments of the program, with the person's text in its place.
+    pub(crate) fn arguments(&self, text: &str) -> Vec<String> {
+        let said = |word: &Word| match word {
+            Word::Said(word) => word.clone(),
+            Word::Text => text.to_owned(),
+        };
+        self.words.iter().skip(1).map(said).collect()
+    }
+
+    fn of(command: &str, title: &str, per_cycle: Option<Money>) -> Option<Offer> {
+        let words = split(command)?;
+        let verb = match words.as_slice() {
+            [Word::Said(program), Word::Said(verb), ..] if program == "archeflow" => verb.as_str(),
+            _ => return None,
+        };
+        let has = |flag: &str| words.iter().any(|word| matches!(word, Word::Said(said) if said == flag));
+        let again = has("--ruling") || has("--rescope") || has("--one-more-cycle");
+        let (then, asks_again) = match verb {
+            "answer" => ("The run goes on with your answer.", false),
+            "continue" if again => ("One more cycle. All agents are given what you wrote.", false),
+            "continue" => ("The rest is judged again; if nothing is open, it is tested and lands.", false),
+            "merge" => {
+                ("It is tested once more on the branch as it is now, and lands if the tests pass.", true)
+            }
+            "discard" => ("Nothing is deleted: the commits stay under refs/archeflow/keep/.", true),
+            "resume" if has("--wait") => return None,
+            "resume" => ("It goes on from where it stopped.", false),
+            "stop" => ("Agents are ended and their work is saved; it can be resumed.", false),
+            "pause" => ("Running agents finish, nothing new starts.", false),
+            "loop" => ("The loop goes on with your word.", false),
+            _ => return None,
+        };
+        let cost = match (verb, per_cycle) {
+            ("continue", Some(cost)) if again => format!("about {}", cost.shown()),
+            ("continue", _) if again => "one cycle".to_owned(),
+            ("merge" | "discard" | "continue" | "stop" | "pause", _) => "costs nothing".to_owned(),
+            _ => String::new(),
+        };
+        let needs_text = words.contains(&Word::Text);
+        let title = capital(title);
+        Some(Offer { command: command.to_owned(), title, then, cost, needs_text, asks_again, words })
+    }
+}
+
+/// What can be decided; empty while nothing waits. Nothing of a foreign run is ever executed.
+pub(crate) fn decisions(run: &RunModel) -> Vec<Offer> {
+    if run.foreign || run.damage.is_some() {
+        return Vec::new();
+    }
+    let (id, state) = (&run.id, run.run());
+    let listed: Vec<(String, &str)> = match (run.standing(), &state.outcome) {
+        (Standing::Ended(_), Some(_)) if run.story.tone() == Tone::Good => Vec::new(),
+        (Standing::Ended(_), Some(outcome)) => view::next_steps(id, state, outcome),
+        (Standing::Interrupted | Standing::Paused, _) => {
+            vec![(format!("archeflow resume {id}"), "go on from where it stopped"), discard(id)]
+        }
+        (Standing::Asks, _) => answers(run),
+        (Standing::Running | Standing::Ended(_), _) => Vec::new(),
+    };
+    let cycles = u64::from(state.number().max(1));
+    let per_cycle = Some(Money(state.spent.0 / cycles)).filter(|cost| cost.0 > 0);
+    listed.iter().filter_map(|(command, title)| Offer::of(command, title, per_cycle)).collect()
+}
+
+fn discard(id: &str) -> (String, &'static str) {
+    (format!("archeflow discard {id}"), "give it up, keeping the work under a ref")
+}
+
+fn answers(run: &RunModel) -> Vec<(String, &'static str)> {
+    let id = &run.id;
+    let yes_or_no = run.run().question().is_some_and(|(_, question)| {
+        matches!(question.kind, QuestionKind::Merge | QuestionKind::DryRun | QuestionKind::RedBase)
+    });
+    if yes_or_no {
+        return vec![
+            (format!("archeflow answer {id} yes"), "yes"),
+            (format!("archeflow answer {id} no"), "no"),
+        ];
+    }
+    vec![(format!("archeflow answer {id} \"…\""), "answer the question")]
+}
+
+/// What can be done to a run that is under way.
+pub(crate) fn steering(run: &RunModel) -> Vec<Offer> {
+    if run.foreign {
+        return Vec::new();
+    }
+    let id = &run.id;
+    let listed = match run.standing() {
+        Standing::Running => {
+            vec![(format!("archeflow pause {id}"), "pause"), (format!("archeflow stop {id}"), "stop the run")]
+        }
+        Standing::Asks | Standing::Paused => vec![(format!("archeflow stop {id}"), "stop the run")],
+        Standing::Interrupted | Standing::Ended(_) => Vec::new(),
+    };
+    listed.iter().filter_map(|(command, title)| Offer::of(command, title, None)).collect()
+}
+
+/// Accepts one open finding, with the reason that the person gives.
+pub(crate) fn accepting(run: &RunModel, finding: &str) -> Option<Offer> {
+    let open = run.run().cycle().and_then(|cycle| cycle.boundary.as_ref())?;
+    let stopped = decisions(run).iter().any(|offer| offer.command.starts_with("archeflow continue "));
+    let known = open.open.iter().find(|found| found.id == finding).filter(|_| stopped)?;
+    let id = archeflow_core::text::shell_word(&known.id);
+    let command = format!("archeflow continue {} --accept {id} --reason \"…\"", run.id);
+    Offer::of(&command, "accept it as it is", None)
+}
+
+/// The words of a command as the program prints it: blanks between them, quotes as a shell has them, and `"…"` for a text
+/// that is still to come.
+fn split(command: &str) -> Option<Vec<Word>> {
+    let (mut words, mut word, mut begun) = (Vec::new(), String::new(), false);
+    let mut chars = command.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            ' ' => {
+                if begun {
+                    words.push(Word::Said(std::mem::take(&mut word)));
+                }
+                begun = false;
+                continue;
+            }
+            '\'' | '"' => loop {
+                match chars.next()? {
+                    end if end == c => break,
+                    inner => word.push(inner),
+                }
+            },
+            '\\' => word.push(chars.next()?),
+            c => word.push(c),
+        }
+        begun = true;
+    }
+    if begun {
+        words.push(Word::Said(word));
+    }
+    Some(
+        words
+            .into_iter()
+            .map(|word| if word == Word::Said("…".to_owned()) { Word::Text } else { word })
+            .collect(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn u_16_the_words_of_a_command_are_those_of_a_shell() {
+        let words = |command: &str| {
+            split(command).map(|words| {
+                let said = |word: &Word| match word {
+                    Word::Said(word) => word.clone(),
+                    Word::Text => "<text>".to_owned(),
+                };
+                words.iter().map(said).collect::<Vec<_>>()
+            })
+        };
+        let line = |command: &str| words(command).map(|words| words.join("|")).unwrap_or_default();
+        assert_eq!(line("archeflow continue r --ruling \"…\""), "archeflow|continue|r|--ruling|<text>");
+        let odd = archeflow_core::text::shell_word("it's a; `b` $(c)");
+        assert_eq!(
+            line(&format!("archeflow continue r --accept {odd}")),
+            "archeflow|continue|r|--accept|it's a; `b` $(c)"
+        );
+        assert_eq!(line("a ''  b"), "a||b");
+        assert_eq!(words("a 'b"), None);
+    }
+
+    #[test]
+    fn u_16_only_commands_of_the_program_are_offered() {
+        for (command, offered) in [
+            ("archeflow answer r \"…\"", true),
+            ("archeflow merge r", true),
+            ("archeflow discard r", true),
+            ("archeflow doctor", false),
+            ("archeflow show r", false),
+            ("archeflow resume r --wait", false),
+            ("git diff HEAD...x", false),
+            ("rm -rf /", false),
+        ] {
+            assert_eq!(Offer::of(command, "x", None).is_some(), offered, "{command}");
+        }
+    }
+}

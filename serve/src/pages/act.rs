@@ -1,0 +1,160 @@
+//! `POST /do`: starts the command that a person chose on a page, as if it had been typed in the run's repository, and shows
+//! what came of it. A decision about something that has moved is refused with the page as it is now.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use archeflow_core::text::short_text;
+use archeflow_host::detached::Detached;
+use axum::body::{Bytes, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use maud::{Markup, html};
+
+use super::layout::{Frame, Place, missing};
+use super::run::{Part, model, whole};
+use super::{Fields, decide, drawn, page, plain, refused};
+use crate::access::Refusal;
+use crate::offers::{self, Offer};
+use crate::run_model::RunModel;
+use crate::server::Ui;
+
+/// Of a form.
+const BYTES: usize = 64 * 1024;
+const BODY_TIME: Duration = Duration::from_secs(15);
+/// How long a command may take to write its first line before the page is shown without it.
+const FIRST_LINE: Duration = Duration::from_secs(20);
+const LOOK: Duration = Duration::from_millis(30);
+/// Of a person's text.
+const TEXT: usize = 20_000;
+
+pub(crate) async fn act(State(ui): State<Arc<Ui>>, request: Request) -> Response {
+    let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let is_form = kind.and_then(|kind| kind.split(';').next()) == Some("application/x-www-form-urlencoded");
+    if !is_form {
+        return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "This is no form of a page.");
+    }
+    let length = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    if length.and_then(|length| length.parse::<usize>().ok()).is_some_and(|length| length > BYTES) {
+        return plain(StatusCode::PAYLOAD_TOO_LARGE, "The form is longer than 64 KiB.");
+    }
+    let body = match tokio::time::timeout(BODY_TIME, to_bytes(request.into_body(), BYTES)).await {
+        Ok(Ok(body)) => body,
+        Ok(Err(_)) => {
+            return plain(StatusCode::PAYLOAD_TOO_LARGE, "The form is longer than 64 KiB, or broke off.");
+        }
+        Err(_) => return plain(StatusCode::REQUEST_TIMEOUT, "The form did not arrive in time."),
+    };
+    drawn(ui, move |ui| decided(ui, &body)).await
+}
+
+fn decided(ui: &Ui, body: &Bytes) -> Response {
+    let fields = Fields::read(body);
+    if !fields.get("csrf").is_some_and(|said| ui.access.form.is(said)) {
+        return refused(Refusal::FormToken);
+    }
+    let named = fields.get("run").and_then(|run| run.split_once('/'));
+    let Some(run) = named.and_then(|(key, id)| model(ui, key, id)) else {
+        return missing(ui, "There is no such run any more.");
+    };
+    let at = fields.get("at").and_then(|at| at.parse::<u64>().ok());
+    let steers = fields.get("steer");
+    // A run that is stopped or paused is meant as it is, whatever it has done meanwhile.
+    if steers.is_none() && at != Some(run.run().decision_line()) {
+        return answer(ui, &run, StatusCode::CONFLICT, &moved());
+    }
+    let choice = fields.get("choice").unwrap_or_default();
+    let offer = match (steers, fields.get("accept")) {
+        (Some(title), _) => offers::steering(&run).into_iter().find(|offer| offer.title == *title),
+        (None, Some(finding)) => offers::accepting(&run, finding),
+        (None, None) => choice.parse::<usize>().ok().and_then(|n| offers::decisions(&run).into_iter().nth(n)),
+    };
+    let Some(offer) = offer else { return answer(ui, &run, StatusCode::CONFLICT, &moved()) };
+    let text = fields.get("text").unwrap_or_default().replace("\r\n", "\n");
+    if offer.needs_text && (text.trim().is_empty() || text.chars().count() > TEXT) {
+        let words =
+            html! { b { "Nothing was done." } " This choice needs a text of at most " (TEXT) " characters." };
+        return answer(ui, &run, StatusCode::UNPROCESSABLE_ENTITY, &words);
+    }
+    if offer.asks_again && fields.get("sure") != Some("yes") {
+        let overview = ui.catalog.overview();
+        let frame = Frame::new(ui, &overview, Some(Place::Runs), "Confirm");
+        return page(StatusCode::OK, frame.draw(&decide::confirmation(ui, &run, choice, &offer)));
+    }
+    start(ui, &run, &offer, text.trim(), steers.is_some())
+}
+
+fn moved() -> Markup {
+    html! { b { "The run has moved since the page was drawn, so nothing was done." } " This is how it is now." }
+}
+
+/// The page of the run, with what is to be said about the decision.
+fn answer(ui: &Ui, run: &RunModel, status: StatusCode, words: &Markup) -> Response {
+    let alert = html! { div.alert role="alert" { (words) } };
+    page(status, whole(ui, run, Part::Change, &Fields::read(b""), &alert))
+}
+
+fn start(ui: &Ui, run: &RunModel, offer: &Offer, text: &str, steers: bool) -> Response {
+    let mut arguments = offer.arguments(text);
+    if !steers && arguments.first().is_some_and(|verb| verb != "loop") {
+        let at = run.run().decision_line().to_string();
+        arguments.extend(["--by", "ui", "--at", &at, "--unattended"].map(str::to_owned));
+    }
+    let Some(state) = ui.catalog.state() else { return missing(ui, "There is no state folder.") };
+    let root = &run.repository.root;
+    let started = match Detached::start(&ui.program, &arguments, root, state) {
+        Ok(started) => started,
+        Err(error) => {
+            let words = html! { b { "The command could not be started: " } (error) };
+            return answer(ui, run, StatusCode::INTERNAL_SERVER_ERROR, &words);
+        }
+    };
+    match outcome(&started, run, steers) {
+        Came::Begun => to_page(run),
+        Came::Refused(code) => {
+            let now = RunModel::read(&run.repository, &run.id, run.foreign);
+            let words = html! {
+                b { "Nothing was done: " code { (offer.command) } " ended" @if let Some(code) = code { " with " (code) } "." }
+                pre.text { (short_text(&started.said(), 4_000)) }
+            };
+            answer(ui, now.as_ref().unwrap_or(run), StatusCode::CONFLICT, &words)
+        }
+    }
+}
+
+enum Came {
+    Begun,
+    /// With its exit code.
+    Refused(Option<i32>),
+}
+
+/// Waits until the journal has grown or the command has ended. One that takes longer is under way.
+fn outcome(started: &Detached, run: &RunModel, steers: bool) -> Came {
+    let journal = run.repository.events().join(format!("{}.jsonl", run.id));
+    let begun = Instant::now();
+    while begun.elapsed() < FIRST_LINE {
+        let grown = length(&journal) > run.end();
+        match started.ended() {
+            Some(_) if grown => return Came::Begun,
+            Some(Some(0)) => return Came::Begun,
+            Some(code) => return Came::Refused(code),
+            None if grown && !steers => return Came::Begun,
+            None => std::thread::sleep(LOOK),
+        }
+    }
+    Came::Begun
+}
+
+fn length(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |meta| meta.len())
+}
+
+fn to_page(run: &RunModel) -> Response {
+    let mut response = plain(StatusCode::SEE_OTHER, "Done.");
+    if let Ok(address) = HeaderValue::from_str(&run.address()) {
+        response.headers_mut().insert(header::LOCATION, address);
+    }
+    response
+}
