@@ -221,7 +221,7 @@ fn urgency(run: &Run) -> u8 {
 }
 
 /// The first 12 digits of a digest of the path.
-fn key(root: &Path) -> String {
+pub(crate) fn key(root: &Path) -> String {
     let digest = digest::sha256(files::bytes(root));
     digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -73,6 +73,13 @@ impl Feed {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Parts that are drawn anew at every look; only other ones are sent.
+    fn show(&self, parts: String) {
+        if *self.state().parts.1 != *parts {
+            self.change(|state| state.parts = (state.version, parts.into()));
+        }
+    }
+
     fn change(&self, change: impl FnOnce(&mut FeedState)) {
         let mut state = self.state();
         state.version += 1;
@@ -87,6 +94,7 @@ impl Feed {
 pub(crate) enum Subject {
     Inbox,
     Run { key: String, id: String },
+    Sprint { key: String, id: String },
 }
 
 impl Subject {
@@ -94,14 +102,20 @@ impl Subject {
         if text == "inbox" {
             return Some(Subject::Inbox);
         }
-        let (key, id) = text.strip_prefix("run/")?.split_once('/')?;
-        Some(Subject::Run { key: key.to_owned(), id: id.to_owned() })
+        let (kind, rest) = text.split_once('/')?;
+        let (key, id) = rest.split_once('/').map(|(key, id)| (key.to_owned(), id.to_owned()))?;
+        match kind {
+            "run" => Some(Subject::Run { key, id }),
+            "sprint" => Some(Subject::Sprint { key, id }),
+            _ => None,
+        }
     }
 
     fn name(&self) -> String {
         match self {
             Subject::Inbox => "inbox".to_owned(),
             Subject::Run { key, id } => format!("run/{key}/{id}"),
+            Subject::Sprint { key, id } => format!("sprint/{key}/{id}"),
         }
     }
 }
@@ -178,6 +192,7 @@ async fn watch_on(ui: Arc<Ui>, feed: Weak<Feed>, mut watcher: Watcher) {
 /// Reads what a subject has become, and draws it for all streams.
 enum Watcher {
     Inbox,
+    Sprint { key: String, id: String },
     Run { model: Box<RunModel>, sent: usize, drawn: bool },
 }
 
@@ -185,6 +200,10 @@ impl Watcher {
     fn of(ui: &Ui, subject: &Subject) -> Option<Watcher> {
         match subject {
             Subject::Inbox => Some(Watcher::Inbox),
+            Subject::Sprint { key, id } => {
+                pages::sprints::parts(ui, key, id)?;
+                Some(Watcher::Sprint { key: key.clone(), id: id.clone() })
+            }
             Subject::Run { key, id } => {
                 let model = Box::new(pages::run::model(ui, key, id)?);
                 Some(Watcher::Run { model, sent: 0, drawn: false })
@@ -194,17 +213,17 @@ impl Watcher {
 
     fn pause(&self) -> Duration {
         match self {
-            Watcher::Inbox => LOOK_AROUND,
+            Watcher::Inbox | Watcher::Sprint { .. } => LOOK_AROUND,
             Watcher::Run { .. } => LOOK,
         }
     }
 
     fn look(&mut self, ui: &Ui, feed: &Feed) {
         match self {
-            Watcher::Inbox => {
-                let parts = pages::inbox::parts(&ui.catalog.overview());
-                if *feed.state().parts.1 != *parts {
-                    feed.change(|state| state.parts = (state.version, parts.into()));
+            Watcher::Inbox => feed.show(pages::inbox::parts(&ui.catalog.overview())),
+            Watcher::Sprint { key, id } => {
+                if let Some(parts) = pages::sprints::parts(ui, key, id) {
+                    feed.show(parts);
                 }
             }
             Watcher::Run { model, sent, drawn } => {

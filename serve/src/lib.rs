@@ -14,5 +14,6 @@ mod pages;
 pub mod report;
 mod run_model;
 mod server;
+mod sprints;
 
 pub use server::{Limits, ServeError, ServeOptions, Server, Stopper};

@@ -33,6 +33,8 @@ pub struct ServeOptions {
     pub read_only: bool,
     /// This program, which is started for what a person decides.
     pub program: PathBuf,
+    /// Where the server was started: a queue of tasks may be there.
+    pub cwd: PathBuf,
     /// End after so long without a request.
     pub idle_exit: Option<Duration>,
     /// The user's state folder, where the known repositories are listed.
@@ -80,6 +82,8 @@ pub(crate) struct Ui {
     pub(crate) feeds: Feeds,
     /// This program, for what a person decides.
     pub(crate) program: PathBuf,
+    /// Where it was started.
+    pub(crate) cwd: PathBuf,
     pub(crate) read_only: bool,
     pub(crate) port: u16,
     pub(crate) version: &'static str,
@@ -147,6 +151,7 @@ impl Server {
             changes: Changes::default(),
             feeds: Feeds::default(),
             program: options.program.clone(),
+            cwd: options.cwd.clone(),
             read_only: options.read_only,
             port,
             version: options.version,

@@ -22,6 +22,7 @@ pub(crate) fn run(args: &UiArgs) -> Result<CommandOutput, Failure> {
         idle_exit: args.idle_exit.map(|minutes| Duration::from_secs(minutes.saturating_mul(60))),
         read_only: args.read_only,
         program: env.me.clone(),
+        cwd: env.cwd.clone(),
         state: Places::state_dir_elsewhere(&env.places())?,
         version: env.version,
         limits: Limits::default(),

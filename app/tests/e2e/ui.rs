@@ -313,6 +313,66 @@ fn u_16_a_stream_has_every_line_with_its_byte_and_resumes_there() {
 }
 
 #[test]
+fn u_16_a_sprint_is_a_board_and_takes_tasks() {
+    let test = Test::new().play("");
+    let agent = test.agent();
+    let sprint = |arguments: &[&str]| {
+        let output = test
+            .command(env!("CARGO_BIN_EXE_archeflow"))
+            .arg("sprint")
+            .args(arguments)
+            .current_dir(&test.repo)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    sprint(&["add", ".", TASK, "--estimate", "S", "--priority", "P1"]);
+    test.git(["add", "-A"]);
+    test.git(["-c", "user.name=a", "-c", "user.email=b", "commit", "-qm", "queue"]);
+    sprint(&["run", "--autonomous", "--agent", &agent, "--test-command", "true"]);
+    let browser = Browser::open(&test, &[]);
+    let list = browser.get("/sprints");
+    let path = list
+        .split("href=\"")
+        .find(|part| part.starts_with("/sprint/"))
+        .unwrap()
+        .split('"')
+        .next()
+        .unwrap()
+        .to_owned();
+    let board = browser.get(&path);
+    assert!(board.contains("Landed") && board.contains(TASK) && board.contains("P1"), "{board}");
+    let add = |text: &str, priority: &str| {
+        let (csrf, named) = (hidden(&board, "csrf"), hidden(&board, "sprint"));
+        browser.post(&[
+            ("csrf", csrf),
+            ("sprint", named),
+            ("verb", "add"),
+            ("project", "."),
+            ("text", text),
+            ("priority", priority),
+            ("estimate", "M"),
+        ])
+    };
+    assert_eq!(status(&add("--help <b>more</b>", "P0")), "303");
+    assert_eq!(status(&add("another", "P9")), "409", "the command says why");
+    assert_eq!(status(&add(" ", "P0")), "409");
+    let board = browser.get(&path);
+    assert!(board.contains("--help &lt;b&gt;more&lt;/b&gt;") && !board.contains("<b>more"), "{board}");
+    let cancel = |shown: &str| {
+        let fields = ["csrf", "sprint", "item"].map(|name| (name, hidden(&board, name)));
+        browser.post(&[&fields[..], &[("verb", "cancel"), ("status", shown)]].concat())
+    };
+    assert_eq!(status(&cancel("failed")), "409", "not as the page showed it");
+    assert_eq!(status(&cancel("pending")), "303");
+    assert_eq!(status(&cancel("pending")), "409");
+    for page in ["/loops", "/reviews", "/memory", "/scores", "/sprint/0/0", "/sprints/x"] {
+        let expected = if page.starts_with("/sprint") { "404" } else { "200" };
+        assert_eq!(status(&browser.get(page)), expected, "{page}");
+    }
+}
+
+#[test]
 fn u_16_a_read_only_server_has_no_way_to_decide() {
     let test = Test::new().play("");
     test.go(&["--unattended"]).ended("awaiting_merge", "approved", 10);

@@ -20,6 +20,7 @@ use crate::access::Refusal;
 use crate::offers::{self, Offer};
 use crate::run_model::RunModel;
 use crate::server::Ui;
+use crate::sprints;
 
 /// Of a form.
 const BYTES: usize = 64 * 1024;
@@ -54,6 +55,9 @@ fn decided(ui: &Ui, body: &Bytes) -> Response {
     let fields = Fields::read(body);
     if !fields.get("csrf").is_some_and(|said| ui.access.form.is(said)) {
         return refused(Refusal::FormToken);
+    }
+    if let Some(sprint) = fields.get("sprint") {
+        return sprint_decided(ui, sprint, &fields);
     }
     let named = fields.get("run").and_then(|run| run.split_once('/'));
     let Some(run) = named.and_then(|(key, id)| model(ui, key, id)) else {
@@ -112,7 +116,7 @@ fn start(ui: &Ui, run: &RunModel, offer: &Offer, text: &str, steers: bool) -> Re
         }
     };
     match outcome(&started, run, steers) {
-        Came::Begun => to_page(run),
+        Came::Begun => to(&run.address()),
         Came::Refused(code) => {
             let now = RunModel::read(&run.repository, &run.id, run.foreign);
             let words = html! {
@@ -122,6 +126,67 @@ fn start(ui: &Ui, run: &RunModel, offer: &Offer, text: &str, steers: bool) -> Re
             answer(ui, now.as_ref().unwrap_or(run), StatusCode::CONFLICT, &words)
         }
     }
+}
+
+/// Adds a task to a queue, or does something to an item that is still as the page showed it.
+fn sprint_decided(ui: &Ui, sprint: &str, fields: &Fields) -> Response {
+    let named = sprint.split_once('/');
+    let Some((folder, id)) = named.and_then(|(key, id)| Some((sprints::by_key(ui, key)?, id))) else {
+        return missing(ui, "There is no such sprint any more.");
+    };
+    let text = fields.get("text").unwrap_or_default().trim();
+    let refuse = |words: &Markup| {
+        let alert = html! { div.alert role="alert" { (words) } };
+        super::sprints::board_page(ui, &folder, id, StatusCode::CONFLICT, &alert)
+    };
+    let mut arguments = vec!["sprint".to_owned()];
+    match fields.get("verb").unwrap_or_default() {
+        "add" => {
+            let field = |name: &str| fields.get(name).unwrap_or_default().trim().to_owned();
+            if text.is_empty() || text.chars().count() > TEXT {
+                return refuse(
+                    &html! { b { "Nothing was done." } " A task needs a text of at most " (TEXT) " characters." },
+                );
+            }
+            let (priority, estimate) = (field("priority"), field("estimate"));
+            arguments.extend([
+                "add".to_owned(),
+                format!("--priority={priority}"),
+                format!("--estimate={estimate}"),
+            ]);
+            // Behind this nothing is taken for an option.
+            arguments.extend(["--".to_owned(), field("project"), text.to_owned()]);
+        }
+        verb => {
+            let item = fields.get("item").unwrap_or_default();
+            let status = folder.queue().and_then(|queue| queue.get(item).map(|item| item.status));
+            let as_shown = status.filter(|status| fields.get("status") == Some(status.name()));
+            if !as_shown.is_some_and(|status| super::sprints::verbs(status).contains(&verb)) {
+                return refuse(
+                    &html! { b { "The item has changed since the page was drawn, so nothing was done." } },
+                );
+            }
+            arguments.extend([verb.to_owned(), "--".to_owned(), item.to_owned()]);
+        }
+    }
+    let Some(state) = ui.catalog.state() else { return missing(ui, "There is no state folder.") };
+    let started = match Detached::start(&ui.program, &arguments, folder.root(), state) {
+        Ok(started) => started,
+        Err(error) => return refuse(&html! { b { "The command could not be started: " } (error) }),
+    };
+    let begun = Instant::now();
+    while begun.elapsed() < FIRST_LINE {
+        match started.ended() {
+            Some(Some(0)) => return to(&format!("/sprint/{}/{id}", folder.key)),
+            Some(_) => {
+                return refuse(
+                    &html! { b { "Nothing was done." } pre.text { (short_text(&started.said(), 4_000)) } },
+                );
+            }
+            None => std::thread::sleep(LOOK),
+        }
+    }
+    to(&format!("/sprint/{}/{id}", folder.key))
 }
 
 enum Came {
@@ -151,9 +216,9 @@ fn length(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |meta| meta.len())
 }
 
-fn to_page(run: &RunModel) -> Response {
+fn to(address: &str) -> Response {
     let mut response = plain(StatusCode::SEE_OTHER, "Done.");
-    if let Ok(address) = HeaderValue::from_str(&run.address()) {
+    if let Ok(address) = HeaderValue::from_str(address) {
         response.headers_mut().insert(header::LOCATION, address);
     }
     response

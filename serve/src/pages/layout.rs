@@ -13,7 +13,21 @@ use crate::server::Ui;
 pub(crate) enum Place {
     Inbox,
     Runs,
+    Sprints,
+    Loops,
+    Reviews,
+    Memory,
+    Scores,
 }
+
+/// The pages below the inbox and the runs.
+const OTHERS: [(Place, &str, &str); 5] = [
+    (Place::Sprints, "/sprints", "Sprints"),
+    (Place::Loops, "/loops", "Loops"),
+    (Place::Reviews, "/reviews", "Reviews"),
+    (Place::Memory, "/memory", "Memory"),
+    (Place::Scores, "/scores", "Scores"),
+];
 
 pub(crate) struct Frame<'a> {
     pub(crate) ui: &'a Ui,
@@ -67,6 +81,9 @@ impl Frame<'_> {
                 }
                 a.nav href="/runs" aria-current=[current(Place::Runs)] {
                     "Runs" @if !self.overview.all.is_empty() { span.count.num { (self.overview.all.len()) } }
+                }
+                @for (place, path, name) in OTHERS {
+                    a.nav href=(path) aria-current=[current(place)] { (name) }
                 }
                 (self.repositories())
                 div.foot {

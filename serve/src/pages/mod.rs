@@ -5,8 +5,10 @@ mod act;
 mod decide;
 pub(crate) mod inbox;
 mod layout;
+mod lists;
 pub(crate) mod run;
 mod runs;
+pub(crate) mod sprints;
 mod words;
 
 use std::sync::Arc;
@@ -39,6 +41,12 @@ pub(crate) fn router(ui: Arc<Ui>) -> Router {
         .route("/events", get(events))
         .route("/", get(inbox::page))
         .route("/runs", get(runs::page))
+        .route("/sprints", get(sprints::list))
+        .route("/sprint/{folder}/{id}", get(sprints::one))
+        .route("/loops", get(lists::loops))
+        .route("/reviews", get(lists::reviews))
+        .route("/memory", get(lists::memory))
+        .route("/scores", get(lists::score))
         .route("/run/{repository}/{id}", get(run::first))
         .route("/run/{repository}/{id}/{part}", get(run::part))
         .fallback(nowhere)

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::most;
 
-pub(super) fn draw(page: &str) -> Markup {
+pub(crate) fn draw(page: &str) -> Markup {
     let page: String = page.chars().take(most::PAGE).collect();
     let mut lines = page.lines().peekable();
     let mut blocks = Vec::new();

@@ -4,7 +4,7 @@
 //! Every text of others passes `text.rs`. What is too much is left out, with a note. The pages of a run show parts of the
 //! same drawing, so there is one place that escapes.
 
-mod blocks;
+pub(crate) mod blocks;
 mod cycles;
 pub mod diff;
 pub mod graph;
