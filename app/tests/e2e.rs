@@ -124,3 +124,5 @@ mod storage;
 mod trust;
 #[path = "e2e/ui.rs"]
 mod ui;
+#[path = "e2e/ui_browser.rs"]
+mod ui_browser;

@@ -71,7 +71,12 @@ const STEPS: [Step; 19] = [
         what: "sixty items over twenty repositories, undisturbed and killed",
         run: sprint,
     },
-    Step { name: "browser", needs: Needs::Browser, what: "the report in a real browser", run: browser },
+    Step {
+        name: "browser",
+        needs: Needs::Browser,
+        what: "reports and pages in a real browser",
+        run: browser,
+    },
     Step {
         name: "schemas",
         needs: Needs::Clients,
@@ -370,8 +375,26 @@ fn browser(root: &Path, count: &mut Count) -> Result<Done, String> {
             "chromium is MISSING and could not be installed; without it: cargo xtask test --without-browser";
         return Err(why.to_owned());
     }
+    let axe = axe(root)?;
     let words = ["cargo", "test", "-p", "archeflow", "--test", "e2e", "--", "--ignored", "in_a_browser"];
-    counted(root, &words, &[], count)
+    counted(root, &words, &[("ARCHEFLOW_AXE", &axe)], count)
+}
+
+/// The rules of accessibility that pages are checked by: a package of npm, below `target/axe`.
+fn axe(root: &Path) -> Result<String, String> {
+    const AXE: &str = "axe-core@4.14.0";
+    let folder = root.join("target/axe");
+    let program = folder.join("node_modules/axe-core/axe.min.js");
+    if !program.is_file() {
+        std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let place = folder.display().to_string();
+        through(
+            root,
+            &["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", &place, AXE],
+            &[],
+        )?;
+    }
+    Ok(program.display().to_string())
 }
 
 fn schemas_step(root: &Path, _: &mut Count) -> Result<Done, String> {

@@ -14,16 +14,21 @@ const A: &str = "src/app.txt:1 | WARNING | reliability | First line breaks <scri
 const B: &str = "README.md:1 | WARNING | dependency | Title names unmaintained library package | Rename the title | `README.md:1`";
 const C: &str = "src/app.txt:20 | WARNING | security | Last line exposes internal hostname value | Hide the host | `src/app.txt:20`";
 
+/// A Maker that says when it works, and works until it is told to go on.
+pub(super) const WAITS: &str = "== maker ==\nsh touch {base}/working\nsh while [ ! -e {base}/go ]; do sleep 0.05; done\n\
+    sh echo made >> src/app.txt; echo case >> tests/check_test.sh\ncommit Add the line\n\
+    say <<END\n## Summary\n\nA line.\n\nSTATUS: DONE\nEND\n\n";
+
 /// A server, and a browser that was let in.
-struct Browser {
+pub(super) struct Browser {
     child: Child,
-    port: u16,
-    token: String,
+    pub(super) port: u16,
+    pub(super) token: String,
     cookie: String,
 }
 
 impl Browser {
-    fn open(test: &Test, more: &[&str]) -> Browser {
+    pub(super) fn open(test: &Test, more: &[&str]) -> Browser {
         let mut child = test
             .command(env!("CARGO_BIN_EXE_archeflow"))
             .args(["ui", "--port", "0"])
@@ -72,7 +77,7 @@ impl Browser {
     }
 
     /// The address of the only run, and the fields that its forms carry.
-    fn run_page(&self) -> String {
+    pub(super) fn run_page(&self) -> String {
         let runs = self.get("/runs");
         let at = runs.find("href=\"/run/").unwrap() + 6;
         runs[at..].split('"').next().unwrap().to_owned()
@@ -113,17 +118,17 @@ fn choice(page: &str, words: &str) -> String {
     at.unwrap_or_else(|| panic!("no choice with {words} in {page}")).to_string()
 }
 
-fn journal(test: &Test, id: &str) -> Vec<Value> {
+pub(super) fn journal(test: &Test, id: &str) -> Vec<Value> {
     parse_lines(&test.journal_bytes(id))
 }
 
-fn wait_for_end(test: &Test, id: &str) -> Vec<Value> {
+pub(super) fn wait_for_end(test: &Test, id: &str) -> Vec<Value> {
     let ended = || journal(test, id).last().is_some_and(|line| line["type"] == "run.complete");
     wait_until(ended, || format!("{:?}", journal(test, id).last()));
     journal(test, id)
 }
 
-fn broken() -> (Test, String) {
+pub(super) fn broken() -> (Test, String) {
     let scenes = review("guardian cycle=1", "REJECTED", &[A, B])
         + &review("guardian cycle=2", "REJECTED", &[C])
         + &review("guardian cycle=3", "REJECTED", &[A, B])
@@ -259,10 +264,7 @@ fn u_16_of_two_browsers_that_decide_at_once_one_is_refused() {
 
 #[test]
 fn u_16_a_stream_has_every_line_with_its_byte_and_resumes_there() {
-    let waits = "== maker ==\nsh touch {base}/working\nsh while [ ! -e {base}/go ]; do sleep 0.05; done\n\
-        sh echo made >> src/app.txt; echo case >> tests/check_test.sh\ncommit Add the line\n\
-        say <<END\n## Summary\n\nA line.\n\nSTATUS: DONE\nEND\n\n";
-    let test = Test::new().play(waits);
+    let test = Test::new().play(WAITS);
     let mut child = test
         .command(env!("CARGO_BIN_EXE_archeflow"))
         .args(test.arguments(TASK, &["--auto-merge"]))
@@ -310,6 +312,50 @@ fn u_16_a_stream_has_every_line_with_its_byte_and_resumes_there() {
     assert_eq!(resumed, expected);
     let mut beyond = stream(u64::MAX);
     assert!(beyond.any(|line| line == "event: reload"), "another journal than the page's");
+}
+
+#[test]
+fn u_16_a_run_that_a_page_started_survives_the_server_and_a_killed_run_is_said() {
+    let held = "== guardian cycle=4 ==\nsh touch {base}/held\nsh while [ ! -e {base}/go ]; do sleep 0.05; done\n\
+        say <<END\nVERDICT: APPROVED\nFINDINGS: 0\n\nSTATUS: DONE\nEND\n\n";
+    let scenes = held.to_owned()
+        + &review("guardian cycle=1", "REJECTED", &[A, B])
+        + &review("guardian cycle=2", "REJECTED", &[C])
+        + &review("guardian cycle=3", "REJECTED", &[A, B]);
+    let test = Test::new().play(&scenes).config("max_cycles:\n  thorough: 5\n");
+    let broke = test.go(&["--workflow", "thorough", "--auto-merge"]).ended("wiggum_break", "oscillation", 10);
+    let mut browser = Browser::open(&test, &[]);
+    let page = browser.get(&browser.run_page());
+    let fields = ["csrf", "run", "at"].map(|name| (name, hidden(&page, name)));
+    let rules = choice(&page, "--ruling");
+    let done = browser.post(&[&fields[..], &[("choice", &rules), ("text", "x")]].concat());
+    assert_eq!(status(&done), "303");
+    test.wait_for_file("held");
+    browser.child.kill().unwrap();
+    browser.child.wait().unwrap();
+    fs::write(test.base().join("go"), "").unwrap();
+    let events = wait_for_end(&test, &broke.id);
+    assert_eq!(events.last().unwrap()["data"]["status"], "merged", "the run did not need the server");
+
+    let other = Test::new().play(WAITS);
+    let mut child = other
+        .command(env!("CARGO_BIN_EXE_archeflow"))
+        .args(other.arguments(TASK, &["--auto-merge"]))
+        .current_dir(&other.repo)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    other.wait_for_file("working");
+    let browser = Browser::open(&other, &[]);
+    let path = browser.run_page();
+    assert!(browser.get(&path).contains("Implementing, cycle 1"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let killed = browser.get(&path);
+    assert!(killed.contains("Interrupted in do") && killed.contains("archeflow resume"), "{killed}");
+    fs::write(other.base().join("go"), "").unwrap();
 }
 
 #[test]

@@ -343,7 +343,8 @@ pub(crate) fn costs(story: &Story) -> Markup {
                         th { "Archetype" } th { "Model" } th.n { "Attempts" } th.n { "Time" }
                         @if counted { th.n { "Tokens in" } th.n { "Tokens out" } }
                         @if !by_time { th.n { "Cost" } }
-                        th {}
+                        // Above the bars, which have no heading.
+                        td {}
                     }
                 }
                 tbody {

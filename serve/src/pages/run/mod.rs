@@ -284,7 +284,7 @@ fn content(ui: &Ui, run: &RunModel, part: Part, diff: &Diff, fields: &Fields) ->
 }
 
 pub(super) fn panel(title: &str, inner: &Markup) -> Markup {
-    html! { section.panel { header { h2 { (title) } } div.body.drawn { (inner) } } }
+    html! { section.panel { header { h2 { (title) } } div.body.drawn tabindex="0" role="region" aria-label=(title) { (inner) } } }
 }
 
 /// The document that `archeflow report --html` writes. Its own policy allows its own style sheet.
