@@ -1,8 +1,11 @@
 //! `archeflow ui`: all runs in a browser of this machine.
 
+use std::path::Path;
 use std::time::Duration;
 
+use archeflow_host::detached::Detached;
 use archeflow_host::proc;
+use archeflow_host::store::files;
 use archeflow_host::store::places::Places;
 use archeflow_serve::{Limits, ServeError, ServeOptions, Server};
 
@@ -16,6 +19,7 @@ pub(crate) fn run(args: &UiArgs) -> Result<CommandOutput, Failure> {
     // The address is a key to all runs of the user.
     only_from_outside("serve pages")?;
     let env = process_env()?;
+    let state = Places::state_dir_elsewhere(&env.places())?;
     let server = Server::bind(ServeOptions {
         port: args.port,
         host: args.host.clone(),
@@ -23,7 +27,7 @@ pub(crate) fn run(args: &UiArgs) -> Result<CommandOutput, Failure> {
         read_only: args.read_only,
         program: env.me.clone(),
         cwd: env.cwd.clone(),
-        state: Places::state_dir_elsewhere(&env.places())?,
+        state: state.clone(),
         version: env.version,
         limits: Limits::default(),
     })?;
@@ -33,8 +37,30 @@ pub(crate) fn run(args: &UiArgs) -> Result<CommandOutput, Failure> {
     tell!("Open this address in a browser of this machine; it is the key, so share it with nobody:");
     tell!("  {}", server.address());
     tell!("Ctrl-C ends it. Runs are not affected.");
+    if let Some(state) = state.filter(|_| args.open) {
+        open(&server.address(), &state);
+    }
     server.run()?;
     Ok(CommandOutput::done())
+}
+
+/// The arguments of a process can be read by every user of the machine, so the browser is given a file in the user's own
+/// folder that leads to the address.
+fn open(address: &str, state: &Path) {
+    let page = state.join("ui.html");
+    let text = format!(
+        "<!doctype html><meta charset=utf-8><title>archeflow</title>\
+         <meta http-equiv=refresh content=\"0; url={address}\"><a href=\"{address}\">archeflow</a>\n"
+    );
+    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let opened =
+        files::write_atomic(&page, text.as_bytes()).map_err(|error| error.to_string()).and_then(|()| {
+            let words = [page.display().to_string()];
+            Detached::start(Path::new(opener), &words, state, state).map_err(|error| error.to_string())
+        });
+    if let Err(error) = opened {
+        tell!("note: no browser could be opened ({opener}: {error}); open the address yourself");
+    }
 }
 
 impl From<ServeError> for Failure {
