@@ -30,14 +30,37 @@ enum Word {
     Text,
 }
 
+/// Options that have a value.
+const VALUED: [&str; 5] = ["--ruling", "--rescope", "--accept", "--reason", "--budget"];
+
 impl Offer {
-    /// The arguments of the program, with the person's text in its place.
-    pub(crate) fn arguments(&self, text: &str) -> Vec<String> {
+    /// The arguments of the program, with these options and the person's text in its place. No text is taken for an option,
+    /// whatever it begins with.
+    pub(crate) fn arguments(&self, options: &[String], text: &str) -> Vec<String> {
         let said = |word: &Word| match word {
             Word::Said(word) => word.clone(),
             Word::Text => text.to_owned(),
         };
-        self.words.iter().skip(1).map(said).collect()
+        let verbs = if self.words.get(1) == Some(&Word::Said("loop".to_owned())) { 2 } else { 1 };
+        let mut arguments: Vec<String> = self.words.iter().skip(1).take(verbs).map(said).collect();
+        arguments.extend(options.iter().cloned());
+        let rest = self.words.get(1 + verbs..).unwrap_or(&[]);
+        let is_valued = |word: &str| VALUED.contains(&word);
+        for word in rest {
+            match arguments.last_mut().filter(|last| is_valued(last)) {
+                Some(flag) => flag.push_str(&format!("={}", said(word))),
+                None => {
+                    arguments.extend((*word == Word::Text).then(|| "--".to_owned()));
+                    arguments.push(said(word));
+                }
+            }
+        }
+        arguments
+    }
+
+    /// Whether it makes something land.
+    pub(crate) fn lands(&self) -> bool {
+        self.command.starts_with("archeflow merge ") || self.command == "archeflow loop approve"
     }
 
     fn of(command: &str, title: &str, per_cycle: Option<Money>) -> Option<Offer> {
@@ -60,6 +83,9 @@ impl Offer {
             "resume" => ("It goes on from where it stopped.", false),
             "stop" => ("Agents are ended and their work is saved; it can be resumed.", false),
             "pause" => ("Running agents finish, nothing new starts.", false),
+            "loop" if has("approve") => ("The loop goes on; a step lands if its tests pass.", true),
+            "loop" if has("stop") || has("clear") => ("The loop ends; its work is kept.", true),
+            "loop" if has("start") => return None,
             "loop" => ("The loop goes on with your word.", false),
             _ => return None,
         };
@@ -139,40 +165,44 @@ pub(crate) fn accepting(run: &RunModel, finding: &str) -> Option<Offer> {
     Offer::of(&command, "accept it as it is", None)
 }
 
-/// The words of a command as the program prints it: blanks between them, quotes as a shell has them, and `"…"` for a text
-/// that is still to come.
+/// The words of a command as the program prints it: blanks between them, quotes as a shell has them, and `"…"` or
+/// `"<what to change>"` for a text that is still to come. Names and ids are in single quotes, if in any.
 fn split(command: &str) -> Option<Vec<Word>> {
-    let (mut words, mut word, mut begun) = (Vec::new(), String::new(), false);
+    let (mut words, mut word, mut begun, mut open) = (Vec::new(), String::new(), false, false);
     let mut chars = command.chars();
     while let Some(c) = chars.next() {
         match c {
             ' ' => {
                 if begun {
-                    words.push(Word::Said(std::mem::take(&mut word)));
+                    words.push(finished(std::mem::take(&mut word), open));
                 }
-                begun = false;
+                (begun, open) = (false, false);
                 continue;
             }
-            '\'' | '"' => loop {
-                match chars.next()? {
-                    end if end == c => break,
-                    inner => word.push(inner),
+            '\'' | '"' => {
+                open |= c == '"';
+                loop {
+                    match chars.next()? {
+                        end if end == c => break,
+                        inner => word.push(inner),
+                    }
                 }
-            },
+            }
             '\\' => word.push(chars.next()?),
             c => word.push(c),
         }
         begun = true;
     }
     if begun {
-        words.push(Word::Said(word));
+        words.push(finished(word, open));
     }
-    Some(
-        words
-            .into_iter()
-            .map(|word| if word == Word::Said("…".to_owned()) { Word::Text } else { word })
-            .collect(),
-    )
+    Some(words)
+}
+
+/// `open` if it stood in double quotes.
+fn finished(word: String, open: bool) -> Word {
+    let is_text = word == "…" || word.starts_with('<') && word.ends_with('>');
+    if open && is_text { Word::Text } else { Word::Said(word) }
 }
 
 #[cfg(test)]
@@ -198,7 +228,31 @@ mod tests {
             "archeflow|continue|r|--accept|it's a; `b` $(c)"
         );
         assert_eq!(line("a ''  b"), "a||b");
+        assert_eq!(line("archeflow loop reject \"<what to change>\""), "archeflow|loop|reject|<text>");
+        assert_eq!(line("archeflow continue r --accept '<a b>'"), "archeflow|continue|r|--accept|<a b>");
         assert_eq!(words("a 'b"), None);
+    }
+
+    #[test]
+    fn u_16_a_text_is_never_an_option() {
+        let line = |command: &str| {
+            let offer = Offer::of(command, "x", None);
+            let options = ["--by".to_owned(), "ui".to_owned()];
+            offer.map(|offer| offer.arguments(&options, "--all yes").join("|")).unwrap_or_default()
+        };
+        assert_eq!(line("archeflow answer r \"…\""), "answer|--by|ui|r|--|--all yes");
+        assert_eq!(line("archeflow answer r yes"), "answer|--by|ui|r|yes");
+        assert_eq!(line("archeflow loop reject \"<what>\""), "loop|reject|--by|ui|--|--all yes");
+        assert_eq!(line("archeflow loop approve"), "loop|approve|--by|ui");
+        assert_eq!(line("archeflow continue r --ruling \"…\""), "continue|--by|ui|r|--ruling=--all yes");
+        assert_eq!(
+            line("archeflow continue r --accept '-a' --accept b --reason \"…\""),
+            "continue|--by|ui|r|--accept=-a|--accept=b|--reason=--all yes"
+        );
+        assert_eq!(
+            line("archeflow continue r --one-more-cycle --budget 4"),
+            "continue|--by|ui|r|--one-more-cycle|--budget=4"
+        );
     }
 
     #[test]
@@ -207,6 +261,8 @@ mod tests {
             ("archeflow answer r \"…\"", true),
             ("archeflow merge r", true),
             ("archeflow discard r", true),
+            ("archeflow loop approve", true),
+            ("archeflow loop start \"<goal>\"", false),
             ("archeflow doctor", false),
             ("archeflow show r", false),
             ("archeflow resume r --wait", false),

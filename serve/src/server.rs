@@ -59,8 +59,8 @@ impl Default for Limits {
     }
 }
 
-/// Threads that read and draw.
-const WORKERS: usize = 4;
+/// Threads that read and draw, at most: a decision holds one until its command has begun.
+const WORKERS: usize = 8;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {

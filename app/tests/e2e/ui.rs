@@ -3,12 +3,12 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::harness::{LONG, TASK, Test, parse_lines, review};
-use crate::user::wait_until;
+use crate::harness::{LONG, TASK, Test, parse_lines, review, says};
+use crate::user::{run_ids, wait_until};
 
 const A: &str = "src/app.txt:1 | WARNING | reliability | First line breaks <script>alert(1)</script> parsing | Guard the first line | `src/app.txt:1`";
 const B: &str = "README.md:1 | WARNING | dependency | Title names unmaintained library package | Rename the title | `README.md:1`";
@@ -29,8 +29,11 @@ pub(super) struct Browser {
 
 impl Browser {
     pub(super) fn open(test: &Test, more: &[&str]) -> Browser {
-        let mut child = test
-            .command(env!("CARGO_BIN_EXE_archeflow"))
+        Browser::of(test.command(env!("CARGO_BIN_EXE_archeflow")), more)
+    }
+
+    fn of(mut program: Command, more: &[&str]) -> Browser {
+        let mut child = program
             .args(["ui", "--port", "0"])
             .args(more)
             .stdin(Stdio::null())
@@ -356,6 +359,51 @@ fn u_16_a_run_that_a_page_started_survives_the_server_and_a_killed_run_is_said()
     let killed = browser.get(&path);
     assert!(killed.contains("Interrupted in do") && killed.contains("archeflow resume"), "{killed}");
     fs::write(other.base().join("go"), "").unwrap();
+}
+
+#[test]
+fn u_16_a_question_is_answered_on_a_page() {
+    let test = Test::new()
+        .play(&says("maker attempt=1", "Does a half pallet count as one?\n\nSTATUS: NEEDS_CONTEXT"));
+    let asks = test.go(&["--auto-merge", "--unattended"]);
+    assert_eq!(asks.json["status"], "awaiting_answer", "{asks}");
+    let browser = Browser::open(&test, &[]);
+    let page = browser.get(&browser.run_page());
+    assert!(page.contains("half pallet"), "{page}");
+    let fields = ["csrf", "run", "at"].map(|name| (name, hidden(&page, name)));
+    let answer = choice(&page, "archeflow answer");
+    let done = browser.post(&[&fields[..], &[("choice", &answer), ("text", "--yes, it does")]].concat());
+    assert_eq!(status(&done), "303", "{done}");
+    let answered = || journal(&test, &asks.id).into_iter().find(|line| line["type"] == "question.answered");
+    wait_until(|| answered().is_some(), || format!("{:?}", journal(&test, &asks.id).last()));
+    let answered = answered().unwrap();
+    assert_eq!(
+        (&answered["data"]["by"], &answered["data"]["text"]),
+        (&"ui".into(), &"--yes, it does".into())
+    );
+}
+
+#[test]
+fn u_16_a_step_of_a_loop_is_approved_on_a_page() {
+    let world = crate::agent_loop::World::new();
+    world.start(&[]).is("approval", 10);
+    let browser = Browser::of(world.command(env!("CARGO_BIN_EXE_archeflow")), &[]);
+    assert!(browser.get("/loops").contains("Show the prices with tax"));
+    let page = browser.get(&browser.run_page());
+    let fields = ["csrf", "run", "at"].map(|name| (name, hidden(&page, name)));
+    let (approve, reject) = (choice(&page, "archeflow loop approve"), choice(&page, "archeflow loop reject"));
+    let decide = |more: &[(&str, &str)]| browser.post(&[&fields[..], more].concat());
+    assert_eq!(status(&decide(&[("choice", &reject)])), "422", "a rejection needs words");
+    let asked = decide(&[("choice", &approve)]);
+    assert!(status(&asked) == "200" && asked.contains("Land it"), "{asked}");
+    let done = decide(&[("choice", &approve), ("sure", "yes")]);
+    assert_eq!(status(&done), "303", "{done}");
+    wait_until(|| world.price() == "2", || world.price());
+    let events = world.root().join(".archeflow/events");
+    let id = run_ids(&world.root()).remove(0);
+    let lines = parse_lines(&fs::read(events.join(format!("{id}.jsonl"))).unwrap());
+    let heard = lines.iter().find(|line| line["type"] == "loop.heard").unwrap();
+    assert_eq!((&heard["data"]["by"], &heard["data"]["word"]), (&"ui".into(), &"approve".into()));
 }
 
 #[test]

@@ -62,6 +62,9 @@ pub struct LoopHeard {
     /// Digest of the text after the last mark, so that the same text is not read twice.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
+    /// How the words came: `ui` from a page; empty if they were typed or written.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub by: String,
 }
 
 /// The meaning of a message, and the state of the loop after it. Every step of the state machine is one of these.

@@ -55,5 +55,5 @@ pub fn from_file(world: &World, run: &Run) -> Result<Option<LoopHeard>, Error> {
     let spoken = signal::spoken(fresh, &run.policy().looping);
     let text: String = fresh.trim().chars().take(TEXT_AT_MOST).collect();
     let (start_seq, spoken) = (Some(start_seq), Some(Box::new(spoken)));
-    Ok(Some(LoopHeard { start_seq, word: None, spoken, text, digest }))
+    Ok(Some(LoopHeard { start_seq, spoken, text, digest, ..LoopHeard::default() }))
 }

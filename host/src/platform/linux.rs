@@ -77,6 +77,11 @@ pub(super) fn environment(pid: Pid) -> Option<Vec<u8>> {
     fs::read(proc_file(pid, "environ")).ok()
 }
 
+pub(super) fn first_argument(pid: Pid) -> Option<Vec<u8>> {
+    let line = fs::read(proc_file(pid, "cmdline")).ok()?;
+    line.split(|byte| *byte == 0).nth(1).map(<[u8]>::to_vec)
+}
+
 pub(super) fn owner(pid: Pid) -> Option<u32> {
     fs::metadata(proc_file(pid, "")).ok().map(|meta| meta.uid())
 }

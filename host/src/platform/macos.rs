@@ -58,6 +58,11 @@ pub(super) fn environment(pid: Pid) -> Option<Vec<u8>> {
     arguments::environment(&bytes).map(<[u8]>::to_vec)
 }
 
+pub(super) fn first_argument(pid: Pid) -> Option<Vec<u8>> {
+    let bytes = calls::arguments(pid.as_raw_nonzero().get())?;
+    arguments::first(&bytes).map(<[u8]>::to_vec)
+}
+
 pub(super) fn owner(pid: Pid) -> Option<u32> {
     calls::bsd_info(pid.as_raw_nonzero().get()).map(|info| info.pbi_uid)
 }

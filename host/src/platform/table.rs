@@ -84,6 +84,11 @@ pub fn runs_this_program(pid: Pid) -> bool {
     mine.is_some() && system::program_file(pid) == mine
 }
 
+/// Whether a process was started with this word behind the name of its program.
+pub fn was_started_as(pid: Pid, word: &str) -> bool {
+    system::first_argument(pid).is_some_and(|first| first == word.as_bytes())
+}
+
 /// The roots and everything that descends from them, as far as it is alive.
 pub fn families(table: &[Process], roots: &[Process]) -> Vec<Process> {
     let mut members: BTreeSet<i32> = roots.iter().map(Process::number).collect();

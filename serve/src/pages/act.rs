@@ -101,11 +101,15 @@ fn answer(ui: &Ui, run: &RunModel, status: StatusCode, words: &Markup) -> Respon
 }
 
 fn start(ui: &Ui, run: &RunModel, offer: &Offer, text: &str, steers: bool) -> Response {
-    let mut arguments = offer.arguments(text);
-    if !steers && arguments.first().is_some_and(|verb| verb != "loop") {
-        let at = run.run().decision_line().to_string();
-        arguments.extend(["--by", "ui", "--at", &at, "--unattended"].map(str::to_owned));
+    let mut options = Vec::new();
+    if offer.command.starts_with("archeflow loop ") {
+        options.extend(["--run".to_owned(), run.id.clone()]);
     }
+    if !steers {
+        let at = run.run().decision_line().to_string();
+        options.extend(["--by", "ui", "--at", &at, "--unattended"].map(str::to_owned));
+    }
+    let arguments = offer.arguments(&options, text);
     let Some(state) = ui.catalog.state() else { return missing(ui, "There is no state folder.") };
     let root = &run.repository.root;
     let started = match Detached::start(&ui.program, &arguments, root, state) {

@@ -178,7 +178,7 @@ pub(crate) fn accepting(ui: &Ui, run: &RunModel, finding: &str) -> Markup {
 /// Asked once more before anything lands or is given up: exactly what, and how its tests went.
 pub(crate) fn confirmation(ui: &Ui, run: &RunModel, choice: &str, offer: &Offer) -> Markup {
     let (state, overview) = (run.run(), &run.story.overview);
-    let lands = offer.command.starts_with("archeflow merge ");
+    let lands = offer.lands();
     let tests = state.landing.tested.as_ref().or(state.last_tests.as_ref()).map(|tests| match tests.result {
         Tested::Passed => "passed when it was last tested",
         Tested::Failed | Tested::TimedOut | Tested::Broken => "did not pass when it was last tested",
@@ -186,7 +186,7 @@ pub(crate) fn confirmation(ui: &Ui, run: &RunModel, choice: &str, offer: &Offer)
     let title = if lands {
         format!("Land it on {}?", short_line(&overview.target, 80))
     } else {
-        "Discard it?".to_owned()
+        format!("{}?", offer.title.trim_end_matches('.'))
     };
     html! {
         div.crumbs { a href=(run.address()) { (short_line(&overview.task, 120)) } }
@@ -210,7 +210,7 @@ pub(crate) fn confirmation(ui: &Ui, run: &RunModel, choice: &str, offer: &Offer)
                     input type="hidden" name="sure" value="yes";
                     span.actions {
                         a.btn href=(run.address()) { "Back" }
-                        button type="submit" class=(if lands { "btn go" } else { "btn no" }) { (if lands { "Land it" } else { "Discard it" }) }
+                        button type="submit" class=(if lands { "btn go" } else { "btn no" }) { (if lands { "Land it" } else { "Yes, do it" }) }
                     }
                 }
             }

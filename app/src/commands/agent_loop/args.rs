@@ -139,13 +139,20 @@ pub(crate) struct LoopSession {
     /// Show progress full screen
     #[arg(long)]
     pub(crate) tui: bool,
+    /// How the words came, set by pages
+    #[arg(long, value_name = "WAY", hide = true, value_parser = ["ui"])]
+    pub(crate) by: Option<String>,
+    /// Line of the journal that they are about, set by pages; refused if the loop has moved
+    #[arg(long, value_name = "LINE", hide = true)]
+    pub(crate) at: Option<u64>,
     #[command(flatten)]
     pub(crate) place: CommonArgs,
 }
 
 impl LoopSession {
     pub(crate) fn session(&self) -> Session {
-        Session::of(&self.place, self.unattended, self.tui)
+        let (by, at) = (self.by.clone(), self.at);
+        Session { by, at, ..Session::of(&self.place, self.unattended, self.tui) }
     }
 }
 

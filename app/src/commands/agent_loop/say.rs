@@ -57,12 +57,13 @@ pub(super) fn word(
     if !fits(word, kind) {
         return Err(unfit(word, &driver.run, &driver.world.run_id));
     }
-    let heard = person_message(Some(start_seq), word, text);
+    let heard = person_message(Some(start_seq), word, text, session);
     drive(driver, &format!("loop {}", word.name()), session, Vec::new(), vec![heard])
 }
 
-fn person_message(start_seq: Option<u64>, word: Word, text: &str) -> Report {
-    LoopHeard { start_seq, word: Some(word), text: text.to_owned(), ..LoopHeard::default() }.into()
+fn person_message(start_seq: Option<u64>, word: Word, text: &str, session: &LoopSession) -> Report {
+    let by = session.session().by();
+    LoopHeard { start_seq, word: Some(word), text: text.to_owned(), by, ..LoopHeard::default() }.into()
 }
 
 /// Whether a command fits the open question. The core checks the rest.
@@ -110,7 +111,7 @@ pub(super) fn stop(args: &LoopSay) -> Result<CommandOutput, Failure> {
         return Err(Failure::usage(message, choices(&known.run, &known.id)));
     }
     let driver = called_in(&known, &args.session)?;
-    let heard = person_message(driver.run.question().map(|(seq, _)| seq), Word::Stop, "");
+    let heard = person_message(driver.run.question().map(|(seq, _)| seq), Word::Stop, "", &args.session);
     drive(driver, "loop stop", &args.session, Vec::new(), vec![heard])
 }
 
@@ -157,7 +158,7 @@ pub(super) fn clear(args: &LoopSay) -> Result<CommandOutput, Failure> {
             "loop clear",
             &args.session,
             Vec::new(),
-            vec![person_message(Some(seq), Word::Clear, "")],
+            vec![person_message(Some(seq), Word::Clear, "", &args.session)],
         )?;
     } else if is_open(&known.run) {
         let message = format!("the loop {} is still open ({})", known.id, known.run.loop_state().name());
