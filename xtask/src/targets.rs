@@ -73,7 +73,7 @@ impl Zig {
     fn cargo(&self, root: &Path, words: &[&str]) -> Result<Done, String> {
         let program = self.folder.join("bin/cargo-zigbuild").display().to_string();
         let zig = self.folder.join("ziglang/zig").display().to_string();
-        let env = [("CARGO_ZIGBUILD_ZIG_PATH", zig.as_str()), ("CARGO_PROFILE_DEV_DEBUG", "none")];
+        let env = [("CARGO_ZIGBUILD_ZIG_PATH", zig.as_str())];
         through(root, &[&[program.as_str()], words].concat(), &env)
     }
 }

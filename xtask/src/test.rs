@@ -12,11 +12,17 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use archeflow_host::git::runner;
+use archeflow_host::platform::machine;
 
 use crate::{clients, dist, instructions, schemas, scratch, targets, tidy};
 
 /// Runs of the made-up world, in release; the debug tests play fewer.
 const SEEDS: &str = "20000";
+
+/// What a whole run leaves in `target`, the real clients included, and a reserve.
+const ALL_BUILT: u64 = 10_000_000_000;
+/// Below this nothing is begun.
+const LEAST_FREE: u64 = 2_000_000_000;
 
 struct Step {
     name: &'static str,
@@ -236,7 +242,8 @@ fn close(results: &[StepResult], whole: Duration) {
 }
 
 /// Says loudly what is missing, and installs it where a package manager can.
-fn tools(_: &Path, _: &mut Count) -> Result<Done, String> {
+fn tools(root: &Path, _: &mut Count) -> Result<Done, String> {
+    println!("{}", enough_space(root, machine::free_space(root), used(&root.join("target")))?);
     if version(&["git", "--version"]).is_none() {
         install("git");
     }
@@ -273,6 +280,33 @@ fn tools(_: &Path, _: &mut Count) -> Result<Done, String> {
         println!("note: strace is not there; no test needs it, and none that would use it runs");
     }
     Ok(Done::Well)
+}
+
+/// Refuses to begin where the first build would already fail: an error of the compiler about a temporary folder does not
+/// say that the disk is full.
+fn enough_space(root: &Path, free: Option<u64>, built: u64) -> Result<String, String> {
+    let Some(free) = free else { return Ok("free space unknown".to_owned()) };
+    let needed = ALL_BUILT.saturating_sub(built).max(LEAST_FREE);
+    let gb = |bytes: u64| format!("{}.{} GB", bytes / 1_000_000_000, bytes % 1_000_000_000 / 100_000_000);
+    if free < LEAST_FREE {
+        return Err(format!(
+            "{} has {} free, too little to build anything: at least {} are needed. `cargo clean` frees {}",
+            root.display(),
+            gb(free),
+            gb(needed),
+            gb(built),
+        ));
+    }
+    let word = if free < needed { "WARNING: " } else { "" };
+    Ok(format!("{word}{} free, at most {} more are needed", gb(free), gb(needed)))
+}
+
+/// What is in a folder, in bytes on the disk.
+fn used(folder: &Path) -> u64 {
+    let folder = folder.display().to_string();
+    let told = version(&["du", "-sk", &folder]);
+    let kib = told.as_deref().and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or(0).saturating_mul(1024)
 }
 
 fn install(package: &str) {
@@ -562,6 +596,19 @@ impl Count {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_full_disk_is_named_before_anything_is_built() {
+        let root = Path::new("/repository");
+        let gb = |number: u64| number * 1_000_000_000;
+        let said = |free, built| enough_space(root, free, built);
+        assert_eq!(said(None, 0), Ok("free space unknown".to_owned()));
+        assert_eq!(said(Some(gb(50)), gb(4)), Ok("50.0 GB free, at most 6.0 GB more are needed".to_owned()));
+        assert_eq!(said(Some(gb(3)), 0), Ok("WARNING: 3.0 GB free, at most 10.0 GB more are needed".to_owned()));
+        assert_eq!(said(Some(gb(3)), gb(40)), Ok("3.0 GB free, at most 2.0 GB more are needed".to_owned()));
+        let why = said(Some(gb(1)), gb(7)).err().unwrap_or_default();
+        assert!(why.contains("/repository has 1.0 GB free") && why.contains("`cargo clean` frees 7.0 GB"), "{why}");
+    }
 
     #[test]
     fn flags_leave_steps_out_and_unknown_words_are_errors() {
