@@ -21,7 +21,7 @@ use crate::render::summary;
 pub(crate) fn resume(args: &ResumeArgs) -> Result<CommandOutput, Failure> {
     let project = open_project(&args.session.place, None, false)?;
     let id = naming::run_id(&project, args.id.as_deref(), RunUse::Resume)?;
-    if let Some(output) = steer::resume(&project, &id, args.session.place.json)? {
+    if let Some(output) = steer::resume(&project, &id, &args.session)? {
         return Ok(output);
     }
     let driver = open_in(project, &id, &args.session)?;

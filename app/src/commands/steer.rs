@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use archeflow_core::rules::run_names::RunUse;
-use archeflow_host::control::{self, Request, client};
+use archeflow_host::control::{self, Request, Requester, client};
 use archeflow_host::open::Project;
 use archeflow_host::store::journal::Journal;
 use archeflow_host::world::World;
 use serde_json::Value;
 
-use crate::args::{AnswerArgs, SteerArgs};
+use crate::args::{AnswerArgs, Session, SteerArgs};
 use crate::commands::{list, naming, open_project};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(crate) fn pause(args: &SteerArgs) -> Result<CommandOutput, Failure> {
     let project = open_project(&args.place, None, false)?;
     let id = &naming::run_id(&project, args.id.as_deref(), RunUse::Pause)?;
-    send(&project, id, &Request::Pause)?;
+    send(&project, id, &Request::Pause { by: Requester::of(args.by.as_deref()) })?;
     let said = format!(
         "{id} is paused: running agents finish, nothing new starts. Resume it: archeflow resume {id}"
     );
@@ -60,16 +60,21 @@ pub(super) fn answer(
     args: &AnswerArgs,
 ) -> Result<Option<CommandOutput>, Failure> {
     let json = args.session.place.json;
-    let (text, by) = (args.text.clone(), args.session.by());
+    let (text, by) = (args.text.clone(), Requester::of(args.session.by.as_deref()));
     let request = Request::Answer { text, question: args.session.at, by };
     let said = format!("{id} is answered; the process that drives it continues");
     through_driver(project, id, &request, Came::Answered, &said, json)
 }
 
 /// Ends the pause of a run that another process drives; `None` where there is none to ask.
-pub(super) fn resume(project: &Project, id: &str, json: bool) -> Result<Option<CommandOutput>, Failure> {
+pub(super) fn resume(
+    project: &Project,
+    id: &str,
+    session: &Session,
+) -> Result<Option<CommandOutput>, Failure> {
     let said = format!("{id} is resumed; the process that drives it continues");
-    through_driver(project, id, &Request::Resume, Came::Resumed, &said, json)
+    let request = Request::Resume { by: Requester::of(session.by.as_deref()) };
+    through_driver(project, id, &request, Came::Resumed, &said, session.place.json)
 }
 
 /// A process that was killed may hold its lock a little longer than its socket: it is not there to ask, and opening

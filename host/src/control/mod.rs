@@ -29,10 +29,28 @@ pub const LONGEST_LINE: usize = 64 * 1024;
 /// `sun_path` has 104 bytes on some systems, 108 on Linux.
 const LONGEST_PATH: usize = 100;
 
-/// `by` in the journal for requests that came by the socket.
-pub const BY: &str = "control";
-/// `by` in the journal for what a person decided on a page.
-const UI: &str = "ui";
+/// Where a request comes from. Only a page says so of itself; everything else that comes by the socket is called that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Requester {
+    #[default]
+    Socket,
+    Page,
+}
+
+impl Requester {
+    /// `by` in the journal.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Requester::Socket => "control",
+            Requester::Page => "ui",
+        }
+    }
+
+    /// Of a decision that a command was given with `--by`.
+    pub fn of(by: Option<&str>) -> Requester {
+        if by == Some(Requester::Page.name()) { Requester::Page } else { Requester::Socket }
+    }
+}
 
 /// What another process may ask of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,13 +59,16 @@ pub enum Request {
     Answer {
         text: String,
         question: Option<Seq>,
-        /// `ui` if a person decided on a page; empty for everything else.
-        by: String,
+        by: Requester,
     },
     /// The same as the first SIGINT.
     Stop,
-    Pause,
-    Resume,
+    Pause {
+        by: Requester,
+    },
+    Resume {
+        by: Requester,
+    },
     Status,
 }
 
@@ -126,6 +147,7 @@ impl Request {
         let malformed = |why: &str| ControlRefusal::Malformed { why: why.to_owned() };
         let value: Value = serde_json::from_slice(line).map_err(|error| malformed(&error.to_string()))?;
         let name = value.get("request").and_then(Value::as_str).ok_or_else(|| malformed("there is none"))?;
+        let by = Requester::of(value.get("by").and_then(Value::as_str));
         match name {
             "answer" => {
                 let text = value.get("text").and_then(Value::as_str);
@@ -137,33 +159,30 @@ impl Request {
                 if text.is_empty() {
                     Err(ControlRefusal::EmptyAnswer)
                 } else {
-                    // Only a page says so of itself; everything else that comes by the socket is called that.
-                    let by =
-                        value.get("by").and_then(Value::as_str).filter(|by| *by == UI).unwrap_or_default();
-                    Ok(Request::Answer { text, question, by: by.to_owned() })
+                    Ok(Request::Answer { text, question, by })
                 }
             }
             "stop" => Ok(Request::Stop),
-            "pause" => Ok(Request::Pause),
-            "resume" => Ok(Request::Resume),
+            "pause" => Ok(Request::Pause { by }),
+            "resume" => Ok(Request::Resume { by }),
             "status" => Ok(Request::Status),
             other => Err(ControlRefusal::Unknown { name: other.chars().take(40).collect() }),
         }
     }
 
     fn line(&self) -> String {
-        let object = match self {
-            Request::Answer { text, question, by } if by.is_empty() => {
-                json!({ "request": "answer", "text": text, "question": question })
-            }
+        let (mut object, by) = match self {
             Request::Answer { text, question, by } => {
-                json!({ "request": "answer", "text": text, "question": question, "by": by })
+                (json!({ "request": "answer", "text": text, "question": question }), *by)
             }
-            Request::Stop => json!({ "request": "stop" }),
-            Request::Pause => json!({ "request": "pause" }),
-            Request::Resume => json!({ "request": "resume" }),
-            Request::Status => json!({ "request": "status" }),
+            Request::Stop => (json!({ "request": "stop" }), Requester::Socket),
+            Request::Pause { by } => (json!({ "request": "pause" }), *by),
+            Request::Resume { by } => (json!({ "request": "resume" }), *by),
+            Request::Status => (json!({ "request": "status" }), Requester::Socket),
         };
+        if by != Requester::Socket {
+            object["by"] = by.name().into();
+        }
         format!("{object}\n")
     }
 }

@@ -4,7 +4,7 @@ use archeflow_core::event::{QuestionAnswered, Report, RunPaused, RunResumed};
 use archeflow_core::run::Run;
 use serde_json::{Value, json};
 
-use super::{BY, ControlRefusal, Request};
+use super::{ControlRefusal, Request};
 
 pub(crate) enum Effect {
     /// A line for the journal.
@@ -15,24 +15,23 @@ pub(crate) enum Effect {
 }
 
 pub(crate) fn effect(run: &Run, run_id: &str, request: &Request) -> Result<Effect, ControlRefusal> {
-    let by = BY.to_owned();
     if run.outcome.is_some() && *request != Request::Status {
         return Err(ControlRefusal::Ended);
     }
     match request {
-        Request::Answer { text, question, by: said } => {
+        Request::Answer { text, question, by } => {
             let (start_seq, _) = run.question().ok_or(ControlRefusal::NothingAsked)?;
             if question.is_some_and(|meant| meant != start_seq) {
                 return Err(ControlRefusal::OtherQuestion);
             }
-            let by = if said.is_empty() { by } else { said.clone() };
+            let by = by.name().to_owned();
             Ok(Effect::Write(QuestionAnswered { start_seq, text: text.clone(), by }.into()))
         }
         Request::Stop => Ok(Effect::Stop),
-        Request::Pause if run.paused.is_some() => Err(ControlRefusal::AlreadyPaused),
-        Request::Pause => Ok(Effect::Write(RunPaused { by }.into())),
-        Request::Resume if run.paused.is_none() => Err(ControlRefusal::NotPaused),
-        Request::Resume => Ok(Effect::Write(RunResumed { by }.into())),
+        Request::Pause { .. } if run.paused.is_some() => Err(ControlRefusal::AlreadyPaused),
+        Request::Pause { by } => Ok(Effect::Write(RunPaused { by: by.name().to_owned() }.into())),
+        Request::Resume { .. } if run.paused.is_none() => Err(ControlRefusal::NotPaused),
+        Request::Resume { by } => Ok(Effect::Write(RunResumed { by: by.name().to_owned() }.into())),
         Request::Status => Ok(Effect::Reply(status(run, run_id))),
     }
 }

@@ -39,8 +39,11 @@ fn every_request_arrives_as_it_was_sent() {
     let dir = folder();
     let (_server, path, requests) = served(dir.path());
     let answer =
-        Request::Answer { text: "yes, \"do\"\nit".to_owned(), question: Some(7), by: "ui".to_owned() };
-    for request in [answer, Request::Stop, Request::Pause, Request::Resume, Request::Status] {
+        Request::Answer { text: "yes, \"do\"\nit".to_owned(), question: Some(7), by: Requester::Page };
+    let (by, page) = (Requester::Socket, Requester::Page);
+    let rest =
+        [Request::Stop, Request::Pause { by }, Request::Pause { by: page }, Request::Resume { by: page }];
+    for request in [answer, Request::Resume { by }, Request::Status].into_iter().chain(rest) {
         client::send(&path, &request).expect("an ok");
         assert_eq!(requests.recv().expect("the request"), request);
     }
@@ -71,7 +74,7 @@ fn a_bad_line_is_refused_with_its_reason_and_the_next_one_is_read() {
     }
     stream.write_all(b"{\"request\":\"pause\"}\n").expect("sent");
     assert_eq!(said(&stream)["ok"], json!(true));
-    assert_eq!(requests.recv().expect("the request"), Request::Pause);
+    assert_eq!(requests.recv().expect("the request"), Request::Pause { by: Requester::Socket });
 }
 
 #[test]

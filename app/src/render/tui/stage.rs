@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use archeflow_core::model::Seq;
 use archeflow_core::projections::live::{Driven, bounded};
-use archeflow_host::control::{Request, client};
+use archeflow_host::control::{Request, Requester, client};
 use archeflow_host::git::{ObjectId, Repo, change};
 use archeflow_host::store::follow::Follower;
 use archeflow_host::store::journal::Journal;
@@ -284,9 +284,12 @@ impl Stage {
                 archeflow_host::platform::process::interrupt_self();
             }
             Wish::Pause => {
-                self.steer(&Request::Pause, "The run is paused: running agents finish, nothing new starts.");
+                self.steer(
+                    &Request::Pause { by: Requester::Socket },
+                    "The run is paused: running agents finish, nothing new starts.",
+                );
             }
-            Wish::Resume => self.steer(&Request::Resume, "The run is resumed."),
+            Wish::Resume => self.steer(&Request::Resume { by: Requester::Socket }, "The run is resumed."),
             Wish::Answer(text) => match self.driver.as_ref().filter(|_| self.drives()) {
                 Some((_, replies)) => {
                     self.view.asked = false;
@@ -296,7 +299,10 @@ impl Stage {
                 None => {
                     // Only the question that is shown here: another one may be open by now.
                     let question = self.view.live.run.question().map(|(seq, _)| seq);
-                    self.steer(&Request::Answer { text, question, by: String::new() }, "The answer is sent.");
+                    self.steer(
+                        &Request::Answer { text, question, by: Requester::Socket },
+                        "The answer is sent.",
+                    );
                 }
             },
             Wish::Open(start) => self.view.over = Over::Page(self.shelf.open(&start)),
