@@ -1,7 +1,8 @@
 //! The form in which a person decides about a run. What it starts is the command beside each choice, and nothing else.
 
 use archeflow_core::event::{Tested, Tracked};
-use archeflow_core::model::counted;
+use archeflow_core::model::{Severity, counted};
+use archeflow_core::projections::story::{Life, findings};
 use archeflow_core::projections::view::capital;
 use archeflow_core::text::short_line;
 use maud::{Markup, html};
@@ -83,18 +84,36 @@ fn sides(run: &RunModel) -> Markup {
         @if !open.is_empty() {
             div.sides {
                 @for found in open.iter().take(4) {
-                    div.quote {
-                        span.cite {
-                            (short_line(&words::and(&found.source), 80)) ", " (found.severity.name().to_lowercase()) ", "
-                            code { (short_line(&words::place(&found.file, found.line), 120)) }
-                        }
-                        (short_line(&found.description, 400))
-                    }
+                    (quote(&found.source, found.severity, &words::place(&found.file, found.line), &found.description, ""))
+                }
+                @for life in instead(run, open).iter().take(4) {
+                    (quote(&life.source, life.severity, &life.place(), &life.description, ", while the other was gone"))
                 }
             }
             @if open.len() > 4 { p.small.muted { "and " (counted(open.len() - 4, "more finding")) } }
         }
     }
+}
+
+fn quote(source: &[String], severity: Severity, place: &str, words: &str, when: &str) -> Markup {
+    html! {
+        div.quote {
+            span.cite {
+                (short_line(&words::and(source), 80)) ", " (severity.name().to_lowercase()) ", "
+                code { (short_line(place, 120)) } (when)
+            }
+            (short_line(words, 400))
+        }
+    }
+}
+
+/// Of findings that undo each other, those that are gone at the moment.
+fn instead<'a>(run: &'a RunModel, open: &[Tracked]) -> Vec<&'a Life> {
+    let lives = &run.story.lives;
+    let back = lives.iter().filter(|life| open.iter().any(|found| found.id == life.id));
+    let mut others: Vec<&Life> = back.flat_map(|life| findings::other_side(lives, life)).collect();
+    others.dedup_by(|a, b| a.id == b.id);
+    others
 }
 
 fn commands(offers: &[Offer]) -> Markup {

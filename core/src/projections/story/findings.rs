@@ -87,6 +87,19 @@ impl Life {
     }
 }
 
+/// The other side of a finding that went away and came back: what was open while it was gone, and no longer is.
+pub fn other_side<'a>(lives: &'a [Life], life: &Life) -> Vec<&'a Life> {
+    let open = |life: &Life, at: usize| life.states.get(at).is_some_and(|state| state.is_open());
+    let first = (0..life.states.len()).find(|at| open(life, *at)).unwrap_or(0);
+    let last = life.states.len().saturating_sub(1);
+    let gone: Vec<usize> = (first..last).filter(|at| !open(life, *at)).collect();
+    if !open(life, last) {
+        return Vec::new();
+    }
+    let was_instead = |other: &&Life| gone.iter().any(|at| open(other, *at)) && !open(other, last);
+    lives.iter().filter(was_instead).collect()
+}
+
 /// What a person took as it is: by id, the cycle it was accepted in and the finding as it was then.
 pub(super) type Accepted = BTreeMap<String, (u32, Tracked)>;
 
@@ -227,5 +240,25 @@ mod tests {
             note_ends(&mut life, &by_person.into_iter().collect());
             assert_eq!(life.states, told, "{given:?} {accepted}");
         }
+    }
+
+    #[test]
+    fn af_106_the_other_side_is_what_was_open_while_a_finding_was_gone() {
+        use State::{Absent as A, New as N, Oscillating as O, Persistent as P, Resolved as R};
+        let life = |id: &str, states: &[State]| Life {
+            id: id.to_owned(),
+            states: states.to_vec(),
+            ..born(&tracked(), 0)
+        };
+        let side = |back: &[State], other: &[State]| {
+            let lives = [life("back", back), life("other", other)];
+            other_side(&lives, &lives[0]).iter().map(|life| life.id.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(side(&[N, R, O], &[A, N, R]), ["other"]);
+        assert!(side(&[N, R, O], &[N, R, A]).is_empty(), "it was gone as well");
+        assert!(side(&[N, R, O], &[A, N, P]).is_empty(), "it is still open");
+        assert!(side(&[N, P, P], &[A, N, R]).is_empty(), "it was never gone");
+        assert!(side(&[N, R, A], &[A, N, R]).is_empty(), "it is not back");
+        assert!(side(&[], &[]).is_empty());
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! Deliberately absent: colours, widths, escapes, the diff (git has it) and any bound on how much is told. Faces
 //! draw a [`Story`] and say what they leave out. The events as a graph are in [`dag`], the lives of findings in
-//! [`findings`].
+//! [`findings`], what was brought forward for them in [`evidence`].
 
 pub mod dag;
+pub mod evidence;
 pub mod findings;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use archeflow_core::model::counted;
+use archeflow_core::model::{ReproductionResult, counted};
+use archeflow_core::projections::story::evidence::{self, Evidence};
 use archeflow_core::projections::story::{Life, State};
 use archeflow_core::projections::view::capital;
-use archeflow_core::text::{revealed, short_line};
+use archeflow_core::text::{revealed, short_line, short_text};
 use maud::{Markup, html};
 
 use super::super::{decide, words};
@@ -162,11 +163,53 @@ pub(super) fn finding(ui: &Ui, run: &RunModel, life: &Life) -> Markup {
                 @for remark in life.also.iter().take(5) {
                     div.ev { b { (short_line(&capital(&remark.source), 40)) ": " } (short_line(&remark.description, 400)) }
                 }
+                @for evidence in evidence::evidence(run.run(), life).iter().take(5) { (checked(evidence)) }
                 @if let Some(run) = &life.regression_of {
                     div.ev { "Resolved before in " code { (short_line(run, 80)) } }
                 }
             }
             @if life.is_open() { (decide::accepting(ui, run, &life.id)) }
+        }
+    }
+}
+
+/// What the reviewer brought forward, and what the program found when it looked.
+fn checked(evidence: &Evidence) -> Markup {
+    let cited = evidence.citations.iter().take(5);
+    html! {
+        @if let Some((command, ran)) = &evidence.reproduction {
+            div.ev {
+                b {
+                    (match ran.as_ref().map(|ran| ran.result) {
+                        Some(ReproductionResult::Confirmed) => "Confirmed. ",
+                        Some(ReproductionResult::Refuted) => "Refuted. ",
+                        Some(ReproductionResult::NotReproduced) => "Not reproduced. ",
+                        None => "Not run. ",
+                    })
+                }
+                @if let Some(ran) = ran { (short_line(&ran.words, 300)) ": " }
+                code { (short_line(command, 300)) }
+                @if let Some(ran) = ran.as_ref().filter(|ran| !ran.output.trim().is_empty()) {
+                    details { summary { "Its output" } pre.text { (short_text(&ran.output, 4_000)) } }
+                }
+            }
+        }
+        @for citation in cited {
+            div.ev {
+                b {
+                    (match (citation.holds, citation.quote.is_some()) {
+                        (Some(true), true) => "Cited code found. ",
+                        (Some(true), false) => "Cited line found. ",
+                        (Some(false), _) => "Not there as cited. ",
+                        (None, _) => "Not checked. ",
+                    })
+                }
+                code { (short_line(&words::place(&citation.file, citation.line), 120)) }
+                @if let Some(quote) = &citation.quote { ": " code { (short_line(quote, 300)) } }
+            }
+        }
+        @if evidence.citations.is_empty() && evidence.reproduction.is_none() && !evidence.text.trim().is_empty() {
+            div.ev { b { "Evidence of the reviewer. " } (short_line(&evidence.text, 400)) }
         }
     }
 }
