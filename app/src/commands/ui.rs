@@ -19,7 +19,8 @@ pub(crate) fn run(args: &UiArgs) -> Result<CommandOutput, Failure> {
     // The address is a key to all runs of the user.
     only_from_outside("serve pages")?;
     let env = process_env()?;
-    let state = Places::state_dir_elsewhere(&env.places())?;
+    // The first run may be started while the pages are open already.
+    let state = Places::state_dir_made_elsewhere(&env.places())?;
     let server = Server::bind(ServeOptions {
         port: args.port,
         host: args.host.clone(),
@@ -27,7 +28,7 @@ pub(crate) fn run(args: &UiArgs) -> Result<CommandOutput, Failure> {
         read_only: args.read_only,
         program: env.me.clone(),
         cwd: env.cwd.clone(),
-        state: state.clone(),
+        state: Some(state.clone()),
         version: env.version,
         limits: Limits::default(),
     })?;
@@ -37,7 +38,7 @@ pub(crate) fn run(args: &UiArgs) -> Result<CommandOutput, Failure> {
     tell!("Open this address in a browser of this machine; it is the key, so share it with nobody:");
     tell!("  {}", server.address());
     tell!("Ctrl-C ends it. Runs are not affected.");
-    if let Some(state) = state.filter(|_| args.open) {
+    if args.open {
         open(&server.address(), &state);
     }
     server.run()?;

@@ -32,7 +32,7 @@ impl Browser {
         Browser::of(test.command(env!("CARGO_BIN_EXE_archeflow")), more)
     }
 
-    fn of(mut program: Command, more: &[&str]) -> Browser {
+    pub(super) fn of(mut program: Command, more: &[&str]) -> Browser {
         let mut child = program
             .args(["ui", "--port", "0"])
             .args(more)
@@ -63,7 +63,11 @@ impl Browser {
         stream
     }
 
-    fn get(&self, path: &str) -> String {
+    pub(super) fn base(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    pub(super) fn get(&self, path: &str) -> String {
         all(self.send(&format!("GET {path} HTTP/1.1"), ""))
     }
 
@@ -148,12 +152,18 @@ fn u_16_the_pages_show_a_run_and_a_ruling_is_made_there() {
     let browser = Browser::open(&test, &[]);
     let inbox = browser.get("/");
     assert_eq!(status(&inbox), "200");
-    for words in ["One run waits for you", TASK, "--ruling", "First line breaks &lt;script&gt;"] {
+    for words in [
+        "One run waits for you",
+        TASK,
+        "--ruling",
+        "First line breaks &lt;script&gt;",
+        "while the other was gone",
+    ] {
         assert!(inbox.contains(words), "{words}\n{inbox}");
     }
     let path = browser.run_page();
     for (part, words) in [
-        ("", "src/app.txt"),
+        ("", "Cited line found. </b><code>src/app.txt:1</code>"),
         ("/findings", "Last line exposes internal hostname value"),
         ("/agents", "Guardian"),
         ("/why", "AF-155"),
@@ -464,6 +474,134 @@ fn u_16_a_sprint_is_a_board_and_takes_tasks() {
         let expected = if page.starts_with("/sprint") { "404" } else { "200" };
         assert_eq!(status(&browser.get(page)), expected, "{page}");
     }
+}
+
+#[test]
+fn u_16_a_queue_takes_tasks_before_its_first_sprint() {
+    let test = Test::new().play("");
+    let here = |arguments: &[&str]| {
+        let mut command = test.command(env!("CARGO_BIN_EXE_archeflow"));
+        command.args(arguments).current_dir(&test.repo);
+        command
+    };
+    assert!(here(&["sprint", "add", ".", TASK]).output().unwrap().status.success());
+    let browser = Browser::of(here(&[]), &[]);
+    let page = browser.get("/sprints");
+    assert!(page.contains(TASK) && page.contains("No sprint has run yet"), "{page}");
+    let add = |priority: &str| {
+        let fields = ["csrf", "sprint"].map(|name| (name, hidden(&page, name)));
+        let more = [
+            ("verb", "add"),
+            ("project", "."),
+            ("text", "One more"),
+            ("priority", priority),
+            ("estimate", "M"),
+        ];
+        browser.post(&[&fields[..], &more[..]].concat())
+    };
+    let refused = add("P9");
+    assert!(status(&refused) == "409" && refused.contains("Nothing was done"), "{refused}");
+    assert_eq!(status(&add("P1")), "303");
+    assert!(browser.get("/sprints").contains("One more"));
+}
+
+#[test]
+fn u_16_a_lesson_is_forgotten_on_a_page() {
+    let test = Test::new().play("");
+    test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+    test.run(&["memory", "add", "Write tests first"]);
+    let browser = Browser::open(&test, &[]);
+    let page = browser.get("/memory");
+    assert!(page.contains("Write tests first"), "{page}");
+    let fields = ["csrf", "repository", "lesson"].map(|name| (name, hidden(&page, name)));
+    assert_eq!(status(&browser.post(&[fields[0], fields[1], ("lesson", "m-999")])), "409", "no such lesson");
+    assert_eq!(status(&browser.post(&fields)), "303");
+    assert!(!browser.get("/memory").contains("Write tests first"));
+    assert_eq!(status(&browser.post(&fields)), "409", "it is gone already");
+    let read_only = Browser::open(&test, &["--read-only"]);
+    assert!(!read_only.get("/memory").contains("<form"));
+}
+
+#[test]
+fn u_16_what_a_page_shows_is_there_as_the_command_prints_it() {
+    let (test, id) = broken();
+    let browser = Browser::open(&test, &[]);
+    let page = browser.run_page();
+    let key = page.split('/').nth(2).unwrap();
+    let object = |path: &str| -> Value {
+        let answer = browser.get(path);
+        assert_eq!(status(&answer), "200", "{path}: {answer}");
+        serde_json::from_str(answer.split("\r\n\r\n").nth(1).unwrap()).unwrap()
+    };
+    let run = object(&format!("/api/run/{key}/{id}"));
+    assert_eq!(run, test.run(&["show", &id, "--json"]).json);
+    assert_eq!(object("/api/repositories")["repositories"][0]["repository"], *key);
+    let inbox = object("/api/inbox").to_string();
+    assert!(inbox.contains(&id) && object("/api/runs").to_string().contains(&id), "{inbox}");
+    for list in ["loops", "memory", "scores"] {
+        assert!(object(&format!("/api/{list}?repository={key}")).is_object(), "{list}");
+        assert_eq!(status(&browser.get(&format!("/api/{list}"))), "400");
+        assert_eq!(status(&browser.get(&format!("/api/{list}?repository=0"))), "404");
+    }
+    assert_eq!(status(&browser.get(&format!("/api/run/{key}/--help"))), "404");
+    assert_eq!(status(&browser.get(&format!("/api/sprint/{key}/x"))), "404");
+}
+
+#[test]
+fn u_16_a_pause_on_a_page_is_in_the_journal_as_one() {
+    let test = Test::new().play(WAITS);
+    let mut child = test
+        .command(env!("CARGO_BIN_EXE_archeflow"))
+        .args(test.arguments(TASK, &["--auto-merge"]))
+        .current_dir(&test.repo)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    test.wait_for_file("working");
+    let browser = Browser::open(&test, &[]);
+    let steer = |word: &str| {
+        let page = browser.get(&browser.run_page());
+        let fields = ["csrf", "run"].map(|name| (name, hidden(&page, name)));
+        browser.post(&[&fields[..], &[("steer", word)]].concat())
+    };
+    let paused = steer("Pause");
+    assert_eq!(status(&paused), "303", "{paused}");
+    assert_eq!(status(&steer("Pause")), "409", "it is paused already");
+    let page = browser.get(&browser.run_page());
+    let fields = ["csrf", "run", "at"].map(|name| (name, hidden(&page, name)));
+    let resumes = choice(&page, "archeflow resume");
+    assert_eq!(status(&browser.post(&[&fields[..], &[("choice", &resumes)]].concat())), "303");
+    fs::write(test.base().join("go"), "").unwrap();
+    assert!(child.wait().unwrap().success());
+    let lines = journal(&test, &test.run_ids()[0]);
+    for kind in ["run.paused", "run.resumed"] {
+        let line = lines.iter().find(|line| line["type"] == kind);
+        assert_eq!(line.unwrap_or_else(|| panic!("no {kind}"))["data"]["by"], "ui");
+    }
+}
+
+/// Files that may not grow, as on a full disk.
+#[test]
+fn u_16_on_a_full_disk_a_decision_is_refused_and_nothing_is_lost() {
+    let (test, id) = broken();
+    let before = test.journal_bytes(&id);
+    let mut full = test.command("sh");
+    full.args(["-c", "ulimit -f 1; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_archeflow")]);
+    let decide = |browser: &Browser| {
+        let page = browser.get(&browser.run_page());
+        assert!(page.contains("--ruling"), "the page is drawn: {page}");
+        let fields = ["csrf", "run", "at"].map(|name| (name, hidden(&page, name)));
+        let rules = choice(&page, "--ruling");
+        browser.post(&[&fields[..], &[("choice", &rules), ("text", "The first one is right")]].concat())
+    };
+    let refused = decide(&Browser::of(full, &[]));
+    assert!(status(&refused) == "409" && refused.contains("Nothing was done"), "{refused}");
+    assert_eq!(test.journal_bytes(&id), before);
+    assert_eq!(status(&decide(&Browser::open(&test, &[]))), "303");
+    let events = wait_for_end(&test, &id);
+    assert_eq!(events.last().unwrap()["data"]["status"], "merged");
 }
 
 #[test]

@@ -130,14 +130,7 @@ impl Places {
     pub fn state_dir(&self, env: &Env) -> Result<PathBuf, Error> {
         let base = base(env, env.xdg_state_home.as_deref(), ".local/state")?;
         self.not_inside(&base)?;
-        make_all(&base)?;
-        let path = base.join(NAME);
-        match os::private_directory().create(&path) {
-            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(Error::io("create the directory", &path, e));
-            }
-            Ok(()) | Err(_) => {}
-        }
+        let path = made(&base)?;
         // Again, now that everything exists: a part of the path may be a link into the repository.
         self.not_inside(&path)?;
         only_ours(&base, &path)?;
@@ -153,6 +146,14 @@ impl Places {
         }
         only_ours(&base, &path)?;
         Ok(Some(path))
+    }
+
+    /// The same, made if need be: for a program that lives on while the first run is started.
+    pub fn state_dir_made_elsewhere(env: &Env) -> Result<PathBuf, Error> {
+        let base = base(env, env.xdg_state_home.as_deref(), ".local/state")?;
+        let path = made(&base)?;
+        only_ours(&base, &path)?;
+        Ok(path)
     }
 
     /// The user's own configuration directory. It need not exist, and it is not made.
@@ -175,6 +176,18 @@ impl Places {
             Some(_) => Err(Error::refused(path, "it is inside the repository")),
             None => Err(Error::refused(path, "no part of the path exists")),
         }
+    }
+}
+
+/// The folder of ours below it.
+fn made(base: &Path) -> Result<PathBuf, Error> {
+    make_all(base)?;
+    let path = base.join(NAME);
+    match os::private_directory().create(&path) {
+        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
+            Err(Error::io("create the directory", &path, e))
+        }
+        Ok(()) | Err(_) => Ok(path),
     }
 }
 

@@ -59,6 +59,9 @@ fn decided(ui: &Ui, body: &Bytes) -> Response {
     if let Some(sprint) = fields.get("sprint") {
         return sprint_decided(ui, sprint, &fields);
     }
+    if let Some(lesson) = fields.get("lesson") {
+        return lesson_forgotten(ui, lesson, &fields);
+    }
     let named = fields.get("run").and_then(|run| run.split_once('/'));
     let Some(run) = named.and_then(|(key, id)| model(ui, key, id)) else {
         return missing(ui, "There is no such run any more.");
@@ -105,9 +108,10 @@ fn start(ui: &Ui, run: &RunModel, offer: &Offer, text: &str, steers: bool) -> Re
     if offer.command.starts_with("archeflow loop ") {
         options.extend(["--run".to_owned(), run.id.clone()]);
     }
+    options.extend(["--by", "ui"].map(str::to_owned));
     if !steers {
         let at = run.run().decision_line().to_string();
-        options.extend(["--by", "ui", "--at", &at, "--unattended"].map(str::to_owned));
+        options.extend(["--at", &at, "--unattended"].map(str::to_owned));
     }
     let arguments = offer.arguments(&options, text);
     let Some(state) = ui.catalog.state() else { return missing(ui, "There is no state folder.") };
@@ -141,6 +145,10 @@ fn sprint_decided(ui: &Ui, sprint: &str, fields: &Fields) -> Response {
     let text = fields.get("text").unwrap_or_default().trim();
     let refuse = |words: &Markup| {
         let alert = html! { div.alert role="alert" { (words) } };
+        // A queue that no sprint has run yet has no board.
+        if id.is_empty() {
+            return super::sprints::all_queues(ui, StatusCode::CONFLICT, &alert);
+        }
         super::sprints::board_page(ui, &folder, id, StatusCode::CONFLICT, &alert)
     };
     let mut arguments = vec!["sprint".to_owned()];
@@ -173,24 +181,46 @@ fn sprint_decided(ui: &Ui, sprint: &str, fields: &Fields) -> Response {
             arguments.extend([verb.to_owned(), "--".to_owned(), item.to_owned()]);
         }
     }
-    let Some(state) = ui.catalog.state() else { return missing(ui, "There is no state folder.") };
-    let started = match Detached::start(&ui.program, &arguments, folder.root(), state) {
-        Ok(started) => started,
-        Err(error) => return refuse(&html! { b { "The command could not be started: " } (error) }),
+    match to_its_end(ui, &arguments, folder.root()) {
+        Ok(()) if id.is_empty() => to("/sprints"),
+        Ok(()) => to(&format!("/sprint/{}/{id}", folder.key)),
+        Err(words) => refuse(&words),
+    }
+}
+
+/// Archives a lesson that is still there.
+fn lesson_forgotten(ui: &Ui, lesson: &str, fields: &Fields) -> Response {
+    let repository = fields.get("repository").and_then(|key| ui.catalog.by_key(key));
+    let Some(repository) = repository.filter(|known| !known.missing) else {
+        return missing(ui, "There is no such repository any more.");
     };
+    let arguments = ["memory", "forget", "--", lesson].map(str::to_owned);
+    match to_its_end(ui, &arguments, &repository.root) {
+        Ok(()) => to("/memory"),
+        Err(words) => {
+            let alert = html! { div.alert role="alert" { (words) } };
+            super::lists::lessons(ui, StatusCode::CONFLICT, &alert)
+        }
+    }
+}
+
+/// Runs a short command. One that takes longer is under way, and its page shows what came of it.
+fn to_its_end(ui: &Ui, arguments: &[String], folder: &Path) -> Result<(), Markup> {
+    let Some(state) = ui.catalog.state() else { return Err(html! { b { "There is no state folder." } }) };
+    let started = Detached::start(&ui.program, arguments, folder, state)
+        .map_err(|error| html! { b { "The command could not be started: " } (error) })?;
     let begun = Instant::now();
     while begun.elapsed() < FIRST_LINE {
         match started.ended() {
-            Some(Some(0)) => return to(&format!("/sprint/{}/{id}", folder.key)),
+            Some(Some(0)) => return Ok(()),
             Some(_) => {
-                return refuse(
-                    &html! { b { "Nothing was done." } pre.text { (short_text(&started.said(), 4_000)) } },
-                );
+                let said = short_text(&started.said(), 4_000);
+                return Err(html! { b { "Nothing was done." } pre.text { (said) } });
             }
             None => std::thread::sleep(LOOK),
         }
     }
-    to(&format!("/sprint/{}/{id}", folder.key))
+    Ok(())
 }
 
 enum Came {

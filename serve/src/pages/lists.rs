@@ -32,8 +32,16 @@ pub(crate) async fn reviews(ui: State<Arc<Ui>>) -> Response {
     show(ui, Place::Reviews, "Reviews", "archeflow review", reviews_of).await
 }
 
-pub(crate) async fn memory(ui: State<Arc<Ui>>) -> Response {
-    show(ui, Place::Memory, "Memory", "archeflow memory add", lessons_of).await
+pub(crate) async fn memory(State(ui): State<Arc<Ui>>) -> Response {
+    drawn(ui, |ui| lessons(ui, StatusCode::OK, &html! {})).await
+}
+
+/// `alert` is said above everything.
+pub(crate) fn lessons(ui: &Ui, status: StatusCode, alert: &Markup) -> Response {
+    let overview = ui.catalog.overview();
+    let frame = Frame::new(ui, &overview, Some(Place::Memory), "Memory");
+    let tables = tables(ui, &overview, "Memory", "archeflow memory add", lessons_of);
+    page(status, frame.draw(&html! { (alert) (tables) }))
 }
 
 pub(crate) async fn score(ui: State<Arc<Ui>>) -> Response {
@@ -133,7 +141,7 @@ fn lessons_of(ui: &Ui, repository: &Repository) -> Option<(usize, Markup)> {
     let markup = html! {
         @if !store.is_own() { p.empty { "These came with the repository or were edited, and reach no prompt before " code { "archeflow trust" } "." } }
         table.plain {
-            thead { tr { th scope="col" { "Lesson" } th scope="col" { "Kind" } th scope="col" { "From" } th.num scope="col" { "Seen" } } }
+            thead { tr { th scope="col" { "Lesson" } th scope="col" { "Kind" } th scope="col" { "From" } th.num scope="col" { "Seen" } @if !ui.read_only { th scope="col" { "Decide" } } } }
             tbody {
                 @for lesson in lessons.iter().rev().take(ROWS) {
                     tr {
@@ -141,12 +149,25 @@ fn lessons_of(ui: &Ui, repository: &Repository) -> Option<(usize, Markup)> {
                         td { (lesson.kind.name().replace('_', " ")) }
                         td { (short_line(&lesson.source, 40)) }
                         td.num { (lesson.frequency) }
+                        @if !ui.read_only { td { (forgetting(ui, repository, &lesson.id)) } }
                     }
                 }
             }
         }
     };
     (!lessons.is_empty()).then_some((lessons.len(), markup))
+}
+
+/// A lesson that is wrong is archived for good, as the command does.
+fn forgetting(ui: &Ui, repository: &Repository, id: &str) -> Markup {
+    html! {
+        form method="post" action="/do" {
+            input type="hidden" name="csrf" value=(ui.access.form.text());
+            input type="hidden" name="repository" value=(repository.key);
+            input type="hidden" name="lesson" value=(id);
+            button.btn.plain type="submit" title={ "archeflow memory forget " (id) } aria-label={ "Forget " (short_line(id, 40)) } { "Forget" }
+        }
+    }
 }
 
 fn scores_of(_: &Ui, repository: &Repository) -> Option<(usize, Markup)> {

@@ -2,6 +2,7 @@
 //! script. Every text of others passes [`archeflow_core::text`] and is escaped by the markup.
 
 mod act;
+mod api;
 mod decide;
 pub(crate) mod inbox;
 mod layout;
@@ -49,6 +50,14 @@ pub(crate) fn router(ui: Arc<Ui>) -> Router {
         .route("/scores", get(lists::score))
         .route("/run/{repository}/{id}", get(run::first))
         .route("/run/{repository}/{id}/{part}", get(run::part))
+        .route("/api/inbox", get(api::inbox))
+        .route("/api/repositories", get(api::repositories))
+        .route("/api/runs", get(api::runs))
+        .route("/api/run/{repository}/{id}", get(api::run))
+        .route("/api/sprint/{folder}/{id}", get(api::sprint))
+        .route("/api/loops", get(api::loops))
+        .route("/api/memory", get(api::memory))
+        .route("/api/scores", get(api::scores))
         .fallback(nowhere)
         .method_not_allowed_fallback(no_method)
         .layer(middleware::from_fn_with_state(Arc::clone(&ui), guard))

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use archeflow_core::model::Money;
 use archeflow_core::projections::board::BoardRow;
+use archeflow_core::projections::view::capital;
 use archeflow_core::sprint::budget;
 use archeflow_core::sprint::queue::{ItemStatus, QueueItem};
 use archeflow_core::text::short_line;
@@ -25,17 +26,20 @@ use crate::sprints::{self, SprintFolder};
 const CARDS: usize = 60;
 
 pub(crate) async fn list(State(ui): State<Arc<Ui>>) -> Response {
-    drawn(ui, |ui| {
-        let overview = ui.catalog.overview();
-        let frame = Frame::new(ui, &overview, Some(Place::Sprints), "Sprints");
-        page(StatusCode::OK, frame.draw(&all(&sprints::folders(ui))))
-    })
-    .await
+    drawn(ui, |ui| all_queues(ui, StatusCode::OK, &html! {})).await
 }
 
-fn all(folders: &[SprintFolder]) -> Markup {
+/// `alert` is said above everything.
+pub(crate) fn all_queues(ui: &Ui, status: StatusCode, alert: &Markup) -> Response {
+    let overview = ui.catalog.overview();
+    let frame = Frame::new(ui, &overview, Some(Place::Sprints), "Sprints");
+    page(status, frame.draw(&all(ui, &sprints::folders(ui), alert)))
+}
+
+fn all(ui: &Ui, folders: &[SprintFolder], alert: &Markup) -> Markup {
     html! {
         div.title { div { h1 { "Sprints" } div.facts { span { "Queues where the server was started, in your repositories and around them" } } } }
+        (alert)
         @if folders.is_empty() {
             section.panel { p.empty { "There is no queue yet. Add a task: " code { "archeflow sprint add <project> \"<task>\"" } } }
         }
@@ -49,10 +53,39 @@ fn all(folders: &[SprintFolder]) -> Markup {
                     div.body {
                         @if folder.sprints.is_empty() {
                             p.muted { "No sprint has run yet: " code { "archeflow sprint run" } }
+                            (queued(folder))
                         }
                         ul.links {
                             @for id in folder.sprints.iter().take(20) {
                                 li { a.link href={ "/sprint/" (folder.key) "/" (id) } { (short_line(id, 80)) } }
+                            }
+                        }
+                        @if folder.sprints.is_empty() && !ui.read_only {
+                            details { summary { "Add a task" } (task_form(ui, folder, "")) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The tasks of a queue that no sprint has run yet.
+fn queued(folder: &SprintFolder) -> Markup {
+    let Some(queue) = folder.queue() else { return html! { p { "Its file can't be read." } } };
+    let items: Vec<_> = queue.items().take(CARDS).collect();
+    html! {
+        @if !items.is_empty() {
+            div.scroll tabindex="0" role="region" aria-label={ "Tasks of " (name(folder)) } {
+                table.plain {
+                    thead { tr { th scope="col" { "Task" } th scope="col" { "Project" } th scope="col" { "Priority" } th scope="col" { "State" } } }
+                    tbody {
+                        @for item in items {
+                            tr {
+                                td { (short_line(&item.task, 200)) code.under { (short_line(&item.id, 80)) } }
+                                td { (short_line(&item.project, 80)) }
+                                td { (item.priority.name()) }
+                                td { (item.status.name().replace('_', " ")) }
                             }
                         }
                     }
@@ -244,7 +277,7 @@ fn card(
                 @if let Some(link) = link { a href=(link) { (short_line(task, 160)) } } @else { (short_line(task, 160)) }
             }
             @if !row.phase.is_empty() { (mini(row.phase)) }
-            @if row.text != task { div.line { (short_line(&row.text, 200)) } }
+            @if row.text != task { div.line { (short_line(&came_of_it(&row.text), 200)) } }
             @else if let Some(item) = item.filter(|item| lane == Lane::Waiting && !item.depends_on.is_empty()) {
                 div.line { "after " (short_line(&item.depends_on.join(", "), 120)) }
             }
@@ -260,6 +293,17 @@ fn card(
             @if !ui.read_only { (buttons(ui, folder, reader, row, both.queued)) }
         }
     }
+}
+
+/// A note of the queue without the names for scripts and the command: the card has a link. `wiggum_break (oscillation): a
+/// finding came back; archeflow show …` is `A finding came back`.
+fn came_of_it(note: &str) -> String {
+    let is_name = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+    let named = note.split_once("): ").filter(|(names, _)| {
+        names.split_once(" (").is_some_and(|(status, reason)| is_name(status) && is_name(reason))
+    });
+    let words = named.map_or(note, |(_, words)| words);
+    capital(words.split("; archeflow ").next().unwrap_or(words))
 }
 
 /// How far the run of an item is.
@@ -292,14 +336,16 @@ fn buttons(
     queued: Option<&QueueItem>,
 ) -> Markup {
     html! {
-        @if let Some(status) = queued.map(|item| item.status) {
-            @for verb in verbs(status) {
-                form method="post" action="/do" {
-                    (hidden(ui, folder, &reader.id))
-                    input type="hidden" name="verb" value=(verb);
-                    input type="hidden" name="item" value=(row.item);
-                    input type="hidden" name="status" value=(status.name());
-                    button.btn.plain type="submit" title={ "archeflow sprint " (verb) " " (row.item) } { (archeflow_core::projections::view::capital(verb)) }
+        @if let Some(status) = queued.map(|item| item.status).filter(|status| !verbs(*status).is_empty()) {
+            div.verbs {
+                @for verb in verbs(status) {
+                    form method="post" action="/do" {
+                        (hidden(ui, folder, &reader.id))
+                        input type="hidden" name="verb" value=(verb);
+                        input type="hidden" name="item" value=(row.item);
+                        input type="hidden" name="status" value=(status.name());
+                        button.btn.plain type="submit" title={ "archeflow sprint " (verb) " " (row.item) } { (capital(verb)) }
+                    }
                 }
             }
         }
@@ -321,17 +367,23 @@ fn adding(ui: &Ui, folder: &SprintFolder, id: &str) -> Markup {
     html! {
         section.panel.add {
             header { h2 { "Add a task" } span.small.muted { code { "archeflow sprint add <project> \"<task>\"" } } }
-            form.body method="post" action="/do" {
-                (hidden(ui, folder, id))
-                input type="hidden" name="verb" value="add";
-                div.fields {
-                    label { span.lab { "Project folder" } input type="text" name="project" required maxlength="200" placeholder="."; }
-                    label { span.lab { "Priority" } select name="priority" { @for name in ["P0", "P1", "P2", "P3"] { option selected[name == "P2"] { (name) } } } }
-                    label { span.lab { "Size" } select name="estimate" { @for name in ["S", "M", "L", "XL"] { option selected[name == "M"] { (name) } } } }
-                }
-                label { span.lab { "Task" } textarea name="text" required maxlength="20000" {} }
-                div.row { span.actions { button.btn.go type="submit" { "Add it" } } }
+            (task_form(ui, folder, id))
+        }
+    }
+}
+
+fn task_form(ui: &Ui, folder: &SprintFolder, id: &str) -> Markup {
+    html! {
+        form.body method="post" action="/do" {
+            (hidden(ui, folder, id))
+            input type="hidden" name="verb" value="add";
+            div.fields {
+                label { span.lab { "Project folder" } input type="text" name="project" required maxlength="200" placeholder="."; }
+                label { span.lab { "Priority" } select name="priority" { @for name in ["P0", "P1", "P2", "P3"] { option selected[name == "P2"] { (name) } } } }
+                label { span.lab { "Size" } select name="estimate" { @for name in ["S", "M", "L", "XL"] { option selected[name == "M"] { (name) } } } }
             }
+            label { span.lab { "Task" } textarea name="text" required maxlength="20000" {} }
+            div.row { span.actions { button.btn.go type="submit" { "Add it" } } }
         }
     }
 }
@@ -344,7 +396,27 @@ fn center(ui: &Ui, folder: &SprintFolder) -> Response {
     let main = html! {
         div.crumbs { a href="/sprints" { (name(folder)) } span aria-hidden="true" { "/" } a href="/sprints" { "Sprints" } }
         div.title { div { h1 { "Control center" } } }
-        section.panel { div.body.drawn { (blocks::draw(&text)) } }
+        section.panel {
+            header { h2 { "As the sprints wrote it" } span.small.muted { code { "docs/orchestra/control-center.md" } } }
+            div.body.drawn { (blocks::draw(&text)) }
+        }
     };
     page(StatusCode::OK, frame.draw(&main))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::came_of_it;
+
+    #[test]
+    fn u_16_a_card_says_what_came_of_it_in_words() {
+        for (note, shown) in [
+            ("wiggum_break (oscillation): a finding came back; archeflow show r", "A finding came back"),
+            ("failed (agent_failed): no answer", "No answer"),
+            ("needs a person: which one (a): b", "Needs a person: which one (a): b"),
+            ("", ""),
+        ] {
+            assert_eq!(came_of_it(note), shown);
+        }
+    }
 }

@@ -1,0 +1,135 @@
+//! `GET /api/…`: the object that a command prints with `--json`, printed by that command. So there is one place that knows
+//! how it looks, and a script that reads it here and one that starts the program read the same.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use archeflow_core::text::short_text;
+use archeflow_host::detached::Detached;
+use axum::body::Body;
+use axum::extract::{Path as Segments, RawQuery, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use serde_json::json;
+
+use super::run::model;
+use super::{Fields, drawn, with_type};
+use crate::catalog::Overview;
+use crate::server::Ui;
+use crate::sprints;
+
+/// How long a command may take.
+const TIME: Duration = Duration::from_secs(30);
+/// The longest answer, in bytes.
+const LONGEST: u64 = 64 * 1024 * 1024;
+
+pub(crate) async fn inbox(State(ui): State<Arc<Ui>>) -> Response {
+    drawn(ui, |ui| printed(ui, &["status", "--json"], &ui.cwd)).await
+}
+
+pub(crate) async fn runs(State(ui): State<Arc<Ui>>) -> Response {
+    drawn(ui, |ui| printed(ui, &["list", "--all", "--json"], &ui.cwd)).await
+}
+
+/// The repositories with the names that they have in addresses.
+pub(crate) async fn repositories(State(ui): State<Arc<Ui>>) -> Response {
+    drawn(ui, |ui| {
+        let Overview { repositories, .. } = ui.catalog.overview();
+        let known = repositories.iter().map(|known| {
+            json!({
+                "repository": known.key,
+                "path": known.root.display().to_string(),
+                "runs": known.runs.len(),
+                "missing": known.missing,
+            })
+        });
+        let list = json!({ "repositories": known.collect::<Vec<_>>() });
+        with_type(StatusCode::OK, JSON, format!("{list}\n"))
+    })
+    .await
+}
+
+pub(crate) async fn run(
+    State(ui): State<Arc<Ui>>,
+    Segments((repository, id)): Segments<(String, String)>,
+) -> Response {
+    drawn(ui, move |ui| match model(ui, &repository, &id) {
+        Some(run) => printed(ui, &["show", "--json", "--", &run.id], &run.repository.root),
+        None => failed(StatusCode::NOT_FOUND, "there is no such run"),
+    })
+    .await
+}
+
+pub(crate) async fn sprint(
+    State(ui): State<Arc<Ui>>,
+    Segments((folder, id)): Segments<(String, String)>,
+) -> Response {
+    drawn(ui, move |ui| {
+        let known = sprints::by_key(ui, &folder).filter(|folder| folder.sprints.contains(&id));
+        match known {
+            Some(folder) => printed(ui, &["sprint", "watch", "--json", "--", &id], folder.root()),
+            None => failed(StatusCode::NOT_FOUND, "there is no such sprint"),
+        }
+    })
+    .await
+}
+
+pub(crate) async fn loops(ui: State<Arc<Ui>>, query: RawQuery) -> Response {
+    of_repository(ui, query, &["loop", "metrics", "--json"]).await
+}
+
+pub(crate) async fn memory(ui: State<Arc<Ui>>, query: RawQuery) -> Response {
+    of_repository(ui, query, &["memory", "list", "--json"]).await
+}
+
+pub(crate) async fn scores(ui: State<Arc<Ui>>, query: RawQuery) -> Response {
+    of_repository(ui, query, &["score", "--json"]).await
+}
+
+/// What a command prints in the repository that the address names.
+async fn of_repository(
+    State(ui): State<Arc<Ui>>,
+    RawQuery(query): RawQuery,
+    words: &'static [&'static str],
+) -> Response {
+    drawn(ui, move |ui| {
+        let fields = Fields::read(query.unwrap_or_default().as_bytes());
+        let Some(key) = fields.get("repository") else {
+            return failed(StatusCode::BAD_REQUEST, "say which: ?repository=…, as in /api/repositories");
+        };
+        match ui.catalog.by_key(key).filter(|known| !known.missing) {
+            Some(known) => printed(ui, words, &known.root),
+            None => failed(StatusCode::NOT_FOUND, "there is no such repository; see /api/repositories"),
+        }
+    })
+    .await
+}
+
+const JSON: &str = "application/json";
+
+fn failed(status: StatusCode, words: &str) -> Response {
+    with_type(status, JSON, format!("{}\n", json!({ "error": words })))
+}
+
+/// An object on standard output is the answer, whatever the exit code says about the run.
+fn printed(ui: &Ui, words: &[&str], folder: &Path) -> Response {
+    let Some(state) = ui.catalog.state() else {
+        return failed(StatusCode::INTERNAL_SERVER_ERROR, "there is no state folder");
+    };
+    let arguments: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    let folder = if folder.is_dir() { folder.to_owned() } else { PathBuf::from("/") };
+    let answer = Detached::start_for_output(&ui.program, &arguments, &folder, state)
+        .and_then(|started| started.output(TIME, LONGEST).map(|output| (output, started.said())));
+    match answer {
+        Err(error) => failed(StatusCode::INTERNAL_SERVER_ERROR, &format!("it can't be read: {error}")),
+        Ok((output, said)) if output.is_empty() => {
+            failed(StatusCode::INTERNAL_SERVER_ERROR, &short_text(&said, 2_000))
+        }
+        Ok((output, _)) => {
+            let mut response = Response::new(Body::from(output));
+            response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
+            response
+        }
+    }
+}
