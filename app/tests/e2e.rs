@@ -126,3 +126,5 @@ mod trust;
 mod ui;
 #[path = "e2e/ui_browser.rs"]
 mod ui_browser;
+#[path = "e2e/ui_scene.rs"]
+mod ui_scene;

@@ -1,4 +1,4 @@
-//! The pictures of the demo's run: its live view, and its report as a browser shows it.
+//! Pictures of the program: the demo's live view, and its report and the pages as a browser shows them.
 
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -6,10 +6,10 @@ use std::process::{Command, ExitCode, Stdio};
 use crate::{live, test};
 
 /// A larger picture would slow down the page.
-const LARGEST: u64 = 150_000;
+const LARGEST: u64 = 200_000;
 
 pub(crate) fn make(root: &Path) -> ExitCode {
-    match report(root).and_then(|()| live(root)) {
+    match report(root).and_then(|()| live(root)).and_then(|()| pages(root)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("xtask pictures: {why}");
@@ -38,14 +38,30 @@ fn report(root: &Path) -> Result<(), String> {
     )?;
     let picture = root.join("docs/pictures/report.png");
     shoot(&page, &picture, folder.path())?;
-    let size = std::fs::metadata(&picture).map_err(|error| error.to_string())?.len();
-    println!("docs/pictures/report.png: {size} bytes");
-    if size > LARGEST { Err(format!("the picture is larger than {LARGEST} bytes")) } else { Ok(()) }
+    right_size(&picture)
 }
 
 /// The release is there: the report was made with it.
 fn live(root: &Path) -> Result<(), String> {
     live::take(&test::built(root, "release", "archeflow"), &root.join("docs/pictures/tui.svg"))
+}
+
+/// The pages of `archeflow ui`, with the runs that a test makes.
+fn pages(root: &Path) -> Result<(), String> {
+    let folder = root.join("docs/pictures");
+    let test = "ui_scene::pictures_of_the_pages";
+    let words = ["cargo", "test", "-p", "archeflow", "--test", "e2e", "--", "--ignored", "--exact", test];
+    test::through(root, &words, &[("ARCHEFLOW_PICTURES", &text(&folder))])?;
+    for name in ["ui-inbox", "ui-run", "ui-board", "ui-phone"] {
+        right_size(&folder.join(format!("{name}.png")))?;
+    }
+    Ok(())
+}
+
+fn right_size(picture: &Path) -> Result<(), String> {
+    let size = std::fs::metadata(picture).map_err(|error| format!("{}: {error}", picture.display()))?.len();
+    println!("{}: {size} bytes", picture.display());
+    if size > LARGEST { Err(format!("the picture is larger than {LARGEST} bytes")) } else { Ok(()) }
 }
 
 fn shoot(page: &Path, picture: &Path, folder: &Path) -> Result<(), String> {
