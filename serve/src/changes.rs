@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use archeflow_core::event::ReviewOpened;
 use archeflow_host::git::{GitEnv, ObjectId, Repo, change};
+use archeflow_host::store::{files, names};
 
 use crate::report::diff::{self, Diff};
 use crate::run_model::RunModel;
@@ -17,8 +19,11 @@ type Key = (PathBuf, String, String);
 pub(crate) struct Changes(Mutex<Vec<(Key, Arc<Diff>)>>);
 
 impl Changes {
-    /// What landed, or else what is on the branch.
+    /// What landed, or else what is on the branch, or was reviewed.
     pub(crate) fn of(&self, state: Option<&Path>, run: &RunModel) -> Arc<Diff> {
+        if let Some(review) = &run.run().review {
+            return Arc::new(reviewed(run, review, Diff::read));
+        }
         let Some((base, commit)) = run.story.span() else { return missing("Nothing was made.") };
         let key = (run.repository.root.clone(), base, commit);
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -42,20 +47,66 @@ impl Changes {
     }
 }
 
+/// One file of the change, with more of its lines; read anew, since it is looked at once.
+pub(crate) fn one_file(state: Option<&Path>, run: &RunModel, path: &str) -> Diff {
+    if let Some(review) = &run.run().review {
+        return reviewed(run, review, |text, _, command| Diff::read_file(text, path, command));
+    }
+    let (Some(state), Some((base, commit))) = (state, run.story.span()) else {
+        return Diff::missing("Nothing was made.");
+    };
+    let (text, _, command) = match diff_text(&(run.repository.root.clone(), base, commit), state) {
+        Ok(read) => read,
+        Err(why) => return Diff::missing(why),
+    };
+    Diff::read_file(&text, path, command)
+}
+
+/// What reviewers were shown, which may be in no commit: the diff is kept in parts, each a file of the run.
+fn reviewed(
+    run: &RunModel,
+    review: &ReviewOpened,
+    read: impl FnOnce(&str, Option<u64>, String) -> Diff,
+) -> Diff {
+    let folder = run.repository.root.join(".archeflow/artifacts").join(&run.id);
+    let (mut text, mut cut_at) = (String::new(), None);
+    for part in &review.parts {
+        let name = &part.artifact.name;
+        let room = diff::BYTES.saturating_sub(text.len());
+        let bytes = Some(()).filter(|()| names::valid_name(name) && part.bytes <= room as u64);
+        match bytes.and_then(|()| files::read_capped(&folder.join(name), diff::BYTES as u64).ok()) {
+            Some(bytes) => text.push_str(&String::from_utf8_lossy(&bytes)),
+            None => {
+                cut_at = Some(review.parts.iter().map(|part| part.bytes).sum());
+                break;
+            }
+        }
+    }
+    if text.is_empty() {
+        return Diff::missing("The parts of the diff that reviewers were shown are gone.");
+    }
+    read(&text, cut_at, format!("cat .archeflow/artifacts/{}/part-*.diff", run.id))
+}
+
 fn missing(why: &str) -> Arc<Diff> {
     Arc::new(Diff::missing(why))
 }
 
-fn read((root, base, commit): &Key, state: &Path) -> Diff {
-    let (Ok(from), Ok(to)) = (ObjectId::parse(base.as_bytes()), ObjectId::parse(commit.as_bytes())) else {
-        return Diff::missing("The journal names no commits for it.");
-    };
-    let repo = match Repo::open(root, state, &GitEnv::of_process()) {
-        Ok(repo) => repo,
-        Err(error) => return Diff::missing(format!("The repository can't be read: {error}")),
-    };
-    match change::diff_text(&repo, &from, &to, diff::BYTES) {
-        Ok(read) => Diff::read(&read.text(), read.truncated_at, format!("git diff {from}...{to}")),
-        Err(error) => Diff::missing(format!("The commits are not in the repository any more: {error}")),
+fn read(key: &Key, state: &Path) -> Diff {
+    match diff_text(key, state) {
+        Ok((text, cut_at, command)) => Diff::read(&text, cut_at, command),
+        Err(why) => Diff::missing(why),
     }
+}
+
+/// With the size of the whole, where only its beginning was read, and the command that prints it.
+fn diff_text((root, base, commit): &Key, state: &Path) -> Result<(String, Option<u64>, String), String> {
+    let (Ok(from), Ok(to)) = (ObjectId::parse(base.as_bytes()), ObjectId::parse(commit.as_bytes())) else {
+        return Err("The journal names no commits for it.".to_owned());
+    };
+    let repo = Repo::open(root, state, &GitEnv::of_process())
+        .map_err(|error| format!("The repository can't be read: {error}"))?;
+    let read = change::diff_text(&repo, &from, &to, diff::BYTES)
+        .map_err(|error| format!("The commits are not in the repository any more: {error}"))?;
+    Ok((read.text(), read.truncated_at, format!("git diff {from}...{to}")))
 }

@@ -605,6 +605,28 @@ fn u_16_on_a_full_disk_a_decision_is_refused_and_nothing_is_lost() {
 }
 
 #[test]
+fn u_16_a_review_and_a_long_file_show_their_lines() {
+    let long: String = (1..=1_500).map(|n| format!("added {n}\n")).collect();
+    let test = Test::new().play(&review("guardian", "REJECTED", &[A]));
+    test.file("src/app.txt", &long);
+    test.file("src/two words.txt", &long);
+    assert_eq!(test.run(&["review", "--agent", &test.agent()]).code, 0);
+    let browser = Browser::open(&test, &[]);
+    let page = browser.get(&browser.run_page());
+    assert!(page.contains("added 700<") && !page.contains("added 1400<"), "a part of it: {page}");
+    assert!(page.contains("First line breaks"), "with the finding");
+    let files = page.split("href=\"").skip(1).map(|part| part.split('"').next().unwrap());
+    let links: Vec<&str> = files.filter(|link| link.contains("/file?path=")).collect();
+    assert_eq!(links.len(), 2, "{links:?}");
+    for link in links {
+        let alone = browser.get(link);
+        assert!(status(&alone) == "200" && alone.contains("added 1400<"), "{alone}");
+    }
+    let wrong = browser.get(&format!("{}/file?path=..%2F..%2Fetc%2Fpasswd", browser.run_page()));
+    assert!(wrong.contains("is not in the part of the change that is read"), "{wrong}");
+}
+
+#[test]
 fn u_16_a_read_only_server_has_no_way_to_decide() {
     let test = Test::new().play("");
     test.go(&["--unattended"]).ended("awaiting_merge", "approved", 10);

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, channel};
 use serde_json::{Value, json};
 
 use super::client::{self, Error};
-use super::{ControlRefusal, Request, Server, acting_user, private_folder, serve, server, socket};
+use super::{ControlRefusal, Request, Requester, Server, acting_user, private_folder, serve, server, socket};
 use crate::platform::files::{self as os, symlink};
 use crate::platform::socket::{SocketPeer, UnixStream};
 

@@ -8,6 +8,8 @@ use archeflow_core::text::{quote_path, unquote_path};
 const FILES: usize = 300;
 const LINES: usize = 4_000;
 const LINES_OF_A_FILE: usize = 800;
+/// Of a file that is shown alone.
+const LINES_ALONE: usize = 20_000;
 /// Bytes of a diff that are read at all.
 pub const BYTES: usize = 4_000_000;
 
@@ -51,6 +53,23 @@ impl Diff {
     }
 
     pub fn read(text: &str, cut_at: Option<u64>, command: String) -> Diff {
+        let mut diff = Diff::within(text, cut_at, command, (LINES, LINES_OF_A_FILE));
+        diff.files_left_out = diff.files.len().saturating_sub(FILES);
+        diff.files.truncate(FILES);
+        diff
+    }
+
+    /// One file of it alone, with more of its lines.
+    pub fn read_file(text: &str, path: &str, command: String) -> Diff {
+        let mut diff = Diff::within(text, None, command, (usize::MAX, LINES_ALONE));
+        diff.files.retain(|file| file.path == path);
+        if diff.files.is_empty() {
+            return Diff::missing("That file is not in the part of the change that is read.");
+        }
+        diff
+    }
+
+    fn within(text: &str, cut_at: Option<u64>, command: String, (most, of_a_file): (usize, usize)) -> Diff {
         let mut diff = Diff { cut_at, command, ..Diff::default() };
         let (mut old, mut new, mut told) = (0_usize, 0_usize, 0_usize);
         for line in text.lines() {
@@ -88,15 +107,13 @@ impl Diff {
                     Kind::Same
                 }
             };
-            if told < LINES && file.lines.len() < LINES_OF_A_FILE {
+            if told < most && file.lines.len() < of_a_file {
                 told += 1;
                 file.lines.push((kind, line.to_owned()));
             } else {
                 file.left_out += 1;
             }
         }
-        diff.files_left_out = diff.files.len().saturating_sub(FILES);
-        diff.files.truncate(FILES);
         diff
     }
 
@@ -199,6 +216,10 @@ mod tests {
                 )
             })
             .collect();
+        let alone = Diff::read_file(&many, "f1", String::new());
+        assert_eq!(alone.files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["f1"]);
+        assert_eq!((alone.files[0].left_out, alone.files[0].lines.len()), (0, 901));
+        assert!(Diff::read_file(&many, "nowhere", String::new()).missing.is_some());
         let diff = Diff::read(&many, Some(9_000_000), String::new());
         assert_eq!((diff.files.len(), diff.files_left_out), (FILES, 100));
         assert_eq!(diff.files.iter().map(|file| file.lines.len()).sum::<usize>(), LINES);

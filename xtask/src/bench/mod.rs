@@ -9,6 +9,7 @@ mod count;
 mod engine;
 mod growth;
 mod memory;
+mod pages;
 mod queue;
 mod replay;
 mod report;
@@ -66,7 +67,7 @@ struct Bench {
 
 type Measure = fn(&Bench) -> Rows;
 
-const MEASURES: [(&str, Measure); 16] = [
+const MEASURES: [(&str, Measure); 17] = [
     ("startup", startup::measure),
     ("sandbox", sandbox::measure),
     ("engine", engine::measure),
@@ -81,6 +82,7 @@ const MEASURES: [(&str, Measure); 16] = [
     ("sprint", sprint::measure),
     ("queue", queue::measure),
     ("runs", runs::measure),
+    ("pages", pages::measure),
     ("growth", growth::measure),
     ("size", size),
 ];

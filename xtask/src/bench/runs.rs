@@ -62,6 +62,14 @@ impl ManyRuns {
         Ok(ManyRuns { program: bench.program.clone(), home, first: base.join("repository-000") })
     }
 
+    pub(super) fn first(&self) -> &Path {
+        &self.first
+    }
+
+    pub(super) fn home(&self) -> &Path {
+        &self.home
+    }
+
     /// The shortest of several times a command takes in the first repository.
     pub(super) fn time(&self, words: &[&str]) -> Result<Duration, Fault> {
         best(TRIES, || {

@@ -68,10 +68,36 @@ fn one_file(ui: &Ui, run: &RunModel, file: &FileDiff, open: &[&Life], is_open: b
                 table.diff {
                     @for row in &rows { (one_row(ui, run, row, &at)) }
                     @if file.left_out > 0 {
-                        tr.hunk { td colspan="4" { (counted(file.left_out, "more line")) " of this file" } }
+                        tr.hunk { td colspan="4" { (more_of(run, file)) } }
                     }
                 }
             }
+        }
+    }
+}
+
+/// Where the rest of a file is shown; nowhere, if it is shown alone already.
+fn more_of(run: &RunModel, file: &FileDiff) -> Markup {
+    let left_out = counted(file.left_out, "more line");
+    html! {
+        a.link href={ (run.address()) "/file?path=" (encoded(&file.path)) } { (left_out) " of this file" }
+    }
+}
+
+/// For an address.
+fn encoded(text: &str) -> String {
+    form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
+
+/// One file of the change.
+pub(super) fn draw_file(ui: &Ui, run: &RunModel, diff: &Diff) -> Markup {
+    let found = run.open_findings();
+    let open: Vec<&Life> = found.iter().collect();
+    html! {
+        div.stack {
+            p { a.link href=(run.address()) { "All files of the change" } }
+            @if let Some(why) = &diff.missing { (panel("The change", &html! { p.muted { (why) } })) }
+            @for file in &diff.files { (one_file(ui, run, file, &open, true)) }
         }
     }
 }

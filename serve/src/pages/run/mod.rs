@@ -18,6 +18,7 @@ use maud::{Markup, html};
 
 use super::layout::{Frame, Place, missing};
 use super::{Fields, decide, drawn, page, words};
+use crate::changes;
 use crate::report::diff::Diff;
 use crate::report::html as report;
 use crate::report::{self as reports, Report};
@@ -34,10 +35,12 @@ pub(crate) enum Part {
     Costs,
     Artifacts,
     Journal,
+    /// One file of the change, which has no tab.
+    File,
 }
 
 impl Part {
-    const ALL: [Part; 7] =
+    const TABS: [Part; 7] =
         [Part::Change, Part::Findings, Part::Agents, Part::Why, Part::Costs, Part::Artifacts, Part::Journal];
 
     fn name(self) -> &'static str {
@@ -49,6 +52,7 @@ impl Part {
             Part::Costs => "Costs",
             Part::Artifacts => "Artifacts",
             Part::Journal => "Journal",
+            Part::File => "File",
         }
     }
 
@@ -58,7 +62,7 @@ impl Part {
     }
 
     fn parse(text: &str) -> Option<Part> {
-        Part::ALL.into_iter().find(|part| part.path().trim_start_matches('/') == text)
+        Part::TABS.into_iter().chain([Part::File]).find(|part| part.path().trim_start_matches('/') == text)
     }
 }
 
@@ -118,7 +122,12 @@ pub(crate) fn whole(ui: &Ui, run: &RunModel, part: Part, fields: &Fields, alert:
     let task = short_line(&run.story.overview.task, 120);
     let mut frame = Frame::new(ui, &overview, Some(Place::Runs), &task);
     frame.events = Some((format!("run/{}/{}", run.repository.key, run.id), Some(run.end())));
-    let diff = if part == Part::Change { ui.changes.of(ui.catalog.state(), run) } else { Arc::default() };
+    let file = fields.get("path").filter(|_| part == Part::File);
+    let diff = match (part, file) {
+        (_, Some(path)) => Arc::new(changes::one_file(ui.catalog.state(), run, path)),
+        (Part::Change, None) => ui.changes.of(ui.catalog.state(), run),
+        (_, None) => Arc::default(),
+    };
     let main = html! {
         (crumbs(run))
         (head(ui, run))
@@ -256,11 +265,11 @@ fn tabs(run: &RunModel, current: Part) -> Markup {
     let count = |part: Part| match part {
         Part::Change => files.map(|n| counted(n, "file")),
         Part::Findings => Some(found).filter(|n| *n > 0).map(|n| n.to_string()),
-        Part::Agents | Part::Why | Part::Costs | Part::Artifacts | Part::Journal => None,
+        Part::Agents | Part::Why | Part::Costs | Part::Artifacts | Part::Journal | Part::File => None,
     };
     html! {
         nav.tabs aria-label="Parts of this run" {
-            @for part in Part::ALL {
+            @for part in Part::TABS {
                 a href={ (run.address()) (part.path()) } aria-current=[(part == current).then_some("page")] {
                     (part.name())
                     @if let Some(count) = count(part) { " " span.count.num { (count) } }
@@ -280,6 +289,7 @@ fn content(ui: &Ui, run: &RunModel, part: Part, diff: &Diff, fields: &Fields) ->
         Part::Costs => panel("Cost by archetype", &report::costs(story)),
         Part::Artifacts => parts::artifacts(run),
         Part::Journal => journal::draw(run, fields),
+        Part::File => change::draw_file(ui, run, diff),
     }
 }
 
