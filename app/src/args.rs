@@ -7,6 +7,7 @@ mod known;
 mod lists;
 mod memory;
 mod names;
+mod notify;
 mod sprint;
 mod ui;
 
@@ -25,6 +26,7 @@ pub(crate) use inner::AcpArgs;
 pub(crate) use known::*;
 pub(crate) use lists::*;
 pub(crate) use memory::*;
+pub(crate) use notify::*;
 pub(crate) use sprint::*;
 pub(crate) use ui::*;
 
@@ -112,6 +114,8 @@ pub(crate) enum Command {
     Config(ConfigArgs),
     /// Manage lessons from earlier runs that later runs are given
     Memory(MemoryArgs),
+    /// Test your notification channels
+    Notify(NotifyArgs),
     /// Print a completion script for your shell
     Completions {
         #[arg(value_enum)]
@@ -651,6 +655,7 @@ impl Command {
             Command::Explain(args) => args.place.json,
             Command::Config(ConfigArgs { what: ConfigCommand::Show(args) }) => args.place.json,
             Command::Memory(args) => args.what.place().json,
+            Command::Notify(NotifyArgs { what: NotifyCommand::Test(args) }) => args.place.json,
             Command::Sprint(args) => args.what.place().json,
             Command::Loop(args) => args.what.place().json,
             Command::Completions { .. }

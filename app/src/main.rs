@@ -14,6 +14,7 @@ mod review;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use archeflow_host::notify;
 use archeflow_host::platform::process::restrict_umask;
 use archeflow_host::proc::signals::survive_size_limits;
 
@@ -46,5 +47,9 @@ fn main() -> ExitCode {
         Ok(output) => output.print(),
         Err(failure) => failure.report(json),
     };
+    // The result is printed before messages on their way are waited for.
+    for trouble in notify::finish() {
+        tell!("warning: {}", render::text::safe_line(&trouble));
+    }
     ExitCode::from(code)
 }

@@ -82,6 +82,8 @@ mod models;
 mod monorepo;
 #[path = "e2e/names.rs"]
 mod names;
+#[path = "e2e/notifications.rs"]
+mod notifications;
 #[path = "e2e/outcomes.rs"]
 mod outcomes;
 #[path = "e2e/preflight.rs"]

@@ -10,9 +10,11 @@ use archeflow_core::event::{
 };
 use archeflow_core::model::{Outcome, Seq};
 use archeflow_core::run::Run;
+use archeflow_core::settings::NotifySettings;
 
 use crate::control::{self, ControlRefusal, Effect, Steering};
 use crate::executors::{self, DeskError, ExecutorFault, Message};
+use crate::notify::Notifier;
 use crate::store::{files, journal::Journal};
 use crate::world::World;
 use crate::{clock, failpoint, handoff, hands, log, proc, projections, rollback, strategies};
@@ -75,6 +77,10 @@ pub struct Driver {
     pub run: Run,
     /// Agents that were named for this session only.
     pub agents: BTreeMap<String, String>,
+    /// Notifies a person who does not look that the run waits.
+    pub notifier: Option<Notifier>,
+    /// How it is to do so.
+    pub notify: NotifySettings,
     /// Until the run is let go of.
     journal: Option<Journal>,
     inbox: Inbox,
@@ -118,7 +124,16 @@ impl Driver {
     pub fn new(world: World, run: Run, journal: Journal) -> Driver {
         let (post, messages) = channel();
         let inbox = Inbox { messages, early: VecDeque::new() };
-        Driver { world: Arc::new(world), run, agents: BTreeMap::new(), journal: Some(journal), inbox, post }
+        Driver {
+            world: Arc::new(world),
+            run,
+            agents: BTreeMap::new(),
+            notifier: None,
+            notify: NotifySettings::default(),
+            journal: Some(journal),
+            inbox,
+            post,
+        }
     }
 
     /// Lets other processes drive the run, while this one only shows how it ended. Nothing can be recorded afterwards.
@@ -158,6 +173,7 @@ impl Driver {
         projections::catch_up(&self.world, &self.run)?;
         rollback::carry_out(&self.world, &self.run)?;
         failpoint::pass("caught_up");
+        self.notify_person(observer, &[]);
         let left_open: Vec<(Seq, Order)> =
             self.run.open.iter().map(|(seq, order)| (*seq, order.clone())).collect();
         for (seq, order) in left_open {
@@ -309,6 +325,20 @@ impl Driver {
             observer.warn(&warning);
         }
         failpoint::pass("observed");
+        self.notify_person(observer, entries);
+    }
+
+    /// Notifies a person who does not look that the run waits, or that it no longer does. Nothing waits for that here.
+    pub fn notify_person(&self, observer: &mut dyn RunObserver, entries: &[Entry]) {
+        let Some(notifier) = &self.notifier else { return };
+        let typed = |entry: &Entry| {
+            entry.event.body::<QuestionAnswered>().is_some_and(|answered| answered.by.is_empty())
+        };
+        if entries.iter().any(typed) {
+            notifier.acted();
+        }
+        notifier.about_run(self.world.places.root(), &self.world.run_id, &self.run);
+        notifier.troubles().iter().for_each(|trouble| observer.warn(trouble));
     }
 
     fn wait(&mut self, observer: &mut dyn RunObserver) -> Result<Woken, Error> {
@@ -325,7 +355,11 @@ impl Driver {
                 }
                 Ok(Message::Signal(signal)) => return Ok(Woken::Signal(signal)),
                 Ok(Message::Steer(steering)) => return Ok(Woken::Steered(steering)),
-                Err(RecvTimeoutError::Timeout) => observer.tick(&self.run),
+                Err(RecvTimeoutError::Timeout) => {
+                    let troubles = self.notifier.as_ref().map(Notifier::troubles);
+                    troubles.iter().flatten().for_each(|trouble| observer.warn(trouble));
+                    observer.tick(&self.run);
+                }
                 Err(RecvTimeoutError::Disconnected) => return Err(Error::Stuck),
             }
         }

@@ -44,6 +44,8 @@ pub mod memory;
 
 pub mod log;
 
+pub mod notify;
+
 pub mod backends;
 
 pub mod client_output;

@@ -4,6 +4,8 @@
 
 #[path = "config/modes.rs"]
 mod modes;
+#[path = "config/own.rs"]
+mod own;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -389,6 +391,11 @@ fn right(kind: Kind) -> &'static [&'static str] {
         Kind::Model => &["llama3.2:3b", "'org/model-1.5'"],
         Kind::Url => &["https://example.org", "http://127.0.0.1:11434"],
         Kind::Shares(_) => &["[]", "[shop=40]", "['shop=40%', till=0, 'a b/c=100 %']"],
+        Kind::WordList(_) => &["[]", "[decision]", "[budget, break]"],
+        Kind::SecretUrl => {
+            &["https://example.org/a/B?c=d&e", "http://127.0.0.1:8080/x", "https://api.example.org/bot1:aB"]
+        }
+        Kind::SecretName => &["HOOK_SECRET", "/etc/key", "'~/.config/key file'"],
         Kind::HostKeys(_) => &["[]", "[openrouter.ai=KEY]", "[127.0.0.1:8080=A, example.org=B_2]"],
     }
 }
@@ -430,6 +437,18 @@ fn wrong(kind: Kind) -> &'static [&'static str] {
         Kind::Shares(_) => {
             &["shop=40", "[shop]", "[shop=]", "['=40']", "[shop=101]", "[shop=-1]", "[a=1, 'a=2']"]
         }
+        Kind::WordList(_) => &["decision", "[wrong]", "[decision, decision]", "[[decision]]"],
+        Kind::SecretUrl => &[
+            "http://example.org/a",
+            "example.org",
+            "'https://a b'",
+            "ftp://127.0.0.1",
+            "https://u:p@a/b",
+            "'https://a/b#c'",
+            "'https://a/b c'",
+            "''",
+        ],
+        Kind::SecretName => &["my-secret", "key.txt", "ARCHEFLOW_SECRET", "''", "'~'", "[A]"],
         Kind::HostKeys(_) => {
             &["a=B", "[a]", "['=B']", "['a=']", "['a b=C']", "['a/b=C']", "['a=ARCHEFLOW_X']"]
         }
@@ -476,6 +495,9 @@ fn every_key_takes_its_default_and_what_is_allowed() {
             | Kind::HostKeys(_)
             | Kind::Shares(_)
             | Kind::Names(_)
+            | Kind::WordList(_)
+            | Kind::SecretUrl
+            | Kind::SecretName
             | Kind::Phrases(_) => {}
         }
         assert!(!values.is_empty(), "{}", key.path);
@@ -492,39 +514,6 @@ fn every_key_takes_its_default_and_what_is_allowed() {
             assert!(!key.needs_approval(&built_in), "{}", key.path);
         }
     }
-}
-
-/// Lessons cross from one repository to another only when the user says so.
-#[test]
-fn d_08_what_is_the_users_own_no_repository_sets() {
-    for key in rows().filter(|key| key.class == SettingClass::Own) {
-        for value in right(key.kind) {
-            let (text, line) = file_with(key.path, value);
-            let refused = Test::new().repo(&text).approved().faults();
-            let plain = value.replace('\'', "");
-            let wanted = format!("{REPOSITORY_CONFIG}:{line}: `{}` is `{plain}`; allowed: nothing", key.path);
-            assert!(refused.starts_with(&wanted), "{refused}");
-            // These are looked at more closely than other lists.
-            let own = match key.path {
-                "sandbox.hosts" => "[example.org, '*.example.org', 127.0.0.1:8080]",
-                "sandbox.read" | "sandbox.write" => "[/srv/data, ~/.config/my-agent]",
-                _ => value,
-            };
-            assert_eq!(Test::new().user(&file_with(key.path, own).0).settings().withheld(), []);
-        }
-    }
-    let wrong = ["data", "/", "~", "~/../x", "/srv/../etc"];
-    for (key, value) in ["read", "write"].iter().flat_map(|key| wrong.iter().map(move |value| (key, value))) {
-        let faults = Test::new().user(&format!("sandbox: {{{key}: ['{value}']}}\n")).faults();
-        assert!(
-            faults.contains(&format!("`sandbox.{key}` is `{value}`; allowed: absolute paths or")),
-            "{faults}"
-        );
-    }
-    let chosen = Test::new().user("sandbox: {read: [~/.config/x, /srv]}\n").settings();
-    let read = chosen.sandbox_choice(Some(Path::new("/users/me"))).read;
-    assert_eq!(read, ["/users/me/.config/x", "/srv"].map(PathBuf::from));
-    assert!(Test::new().user("memory: {share: true}\n").settings().policy().memory.share);
 }
 
 #[test]
@@ -547,7 +536,8 @@ fn every_key_refuses_a_wrong_value_by_name() {
             };
             let wanted = format!("{file}:{line}: `{}` is {written}", concrete(key));
             assert!(faults.starts_with(&wanted), "{value}: {faults}\n{wanted}");
-            if value.chars().all(|c| c.is_ascii_alphanumeric() || c == '.') && !value.is_empty() {
+            let plain = value.chars().all(|c| c.is_ascii_alphanumeric() || c == '.') && !value.is_empty();
+            if plain && key.kind != Kind::SecretUrl {
                 assert!(faults.contains(&format!("is `{value}`")), "{value}: {faults}");
             }
             assert!(faults.ends_with(&format!("; allowed: {}", key.kind.allowed())), "{value}: {faults}");
@@ -909,7 +899,11 @@ fn nothing_that_runs_or_reaches_is_inert() {
     for key in rows() {
         match key.kind {
             Kind::Command | Kind::Agent | Kind::Agents(_) | Kind::Variables | Kind::Prefix => {
-                assert_eq!(key.class, SettingClass::Guarded, "{}", key.path);
+                let guarded = matches!(key.class, SettingClass::Guarded | SettingClass::Own);
+                assert!(guarded, "{}", key.path);
+            }
+            Kind::SecretUrl | Kind::SecretName | Kind::WordList(_) => {
+                assert_eq!(key.class, SettingClass::Own, "{}", key.path);
             }
             Kind::Switch
             | Kind::Off(_)

@@ -6,10 +6,11 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use archeflow_host::store::presence::{Presence, Watched};
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
@@ -19,6 +20,7 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use crate::pages;
 use crate::run_model::RunModel;
 use crate::server::Ui;
+use crate::sprints;
 
 /// How often a watcher looks.
 const LOOK: Duration = Duration::from_millis(400);
@@ -47,6 +49,8 @@ struct Feed {
     /// Counts changes.
     changed: watch::Sender<u64>,
     state: Mutex<FeedState>,
+    /// While a page shows it, no message about it is sent.
+    looks: OnceLock<Presence>,
 }
 
 #[derive(Default)]
@@ -66,7 +70,7 @@ struct FeedState {
 
 impl Feed {
     fn new() -> Arc<Feed> {
-        Arc::new(Feed { changed: watch::Sender::new(0), state: Mutex::default() })
+        Arc::new(Feed { changed: watch::Sender::new(0), state: Mutex::default(), looks: OnceLock::new() })
     }
 
     fn state(&self) -> MutexGuard<'_, FeedState> {
@@ -151,6 +155,10 @@ async fn feed(ui: &Arc<Ui>, subject: &Subject) -> Option<Arc<Feed>> {
         let subject = Subject::parse(&first)?;
         let mut watcher = Watcher::of(&reader, &subject)?;
         watcher.look(&reader, &target);
+        let looks = watcher.watched(&reader).zip(reader.catalog.state());
+        if let Some(looks) = looks.and_then(|(watched, state)| Presence::hold(state, &watched).ok()) {
+            let _ = target.looks.set(looks);
+        }
         Some(watcher)
     });
     let watcher = watcher.await.ok().flatten()?;
@@ -208,6 +216,17 @@ impl Watcher {
                 let model = Box::new(pages::run::model(ui, key, id)?);
                 Some(Watcher::Run { model, sent: 0, drawn: false })
             }
+        }
+    }
+
+    fn watched(&self, ui: &Ui) -> Option<Watched> {
+        match self {
+            Watcher::Inbox => Some(Watched::Inbox),
+            Watcher::Sprint { key, id } => {
+                let folder = sprints::by_key(ui, key)?;
+                Some(Watched::sprint(&folder.place.folder(), id))
+            }
+            Watcher::Run { model, .. } => Some(Watched::run(&model.repository.root, &model.id)),
         }
     }
 

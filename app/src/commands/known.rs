@@ -11,7 +11,7 @@ use archeflow_host::{clock, co_landing};
 
 use crate::args::{AnswerArgs, ContinueArgs, MergeArgs, ResumeArgs, Session};
 use crate::commands::agent_loop::{self, FileAnswer};
-use crate::commands::session::drive;
+use crate::commands::session::{attended, drive, notifier};
 use crate::commands::trust::only_from_outside;
 use crate::commands::{naming, open_project, steer};
 use crate::failure::Failure;
@@ -39,6 +39,11 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<CommandOutput, Failure> {
                 vec![RunContinued { by: args.session.by(), ..RunContinued::default() }.into()]
             }
             FileAnswer::Missing | FileAnswer::NotAsked => {
+                // Its process may have been killed before the message was sent.
+                let attended = attended(&args.session);
+                if let Some(notifier) = notifier(&driver.notify, &driver.world.state, attended)? {
+                    notifier.about_run(driver.world.places.root(), &id, &driver.run);
+                }
                 return Err(ended(&id, &driver, Some(&outcome)));
             }
         },

@@ -19,6 +19,7 @@ pub(crate) mod man;
 mod memory;
 mod model;
 pub(crate) mod naming;
+mod notify;
 mod play;
 mod replay;
 mod report;
@@ -89,6 +90,7 @@ pub(crate) fn run(cli: Cli) -> Result<CommandOutput, Failure> {
             ConfigCommand::Show(listing) => config::show(&listing),
         },
         Command::Memory(args) => memory::run(&args.what),
+        Command::Notify(args) => notify::run(&args.what),
         Command::Completions { shell } => completions(shell),
         Command::Play { file } => play::run(&file),
         Command::Acp(args) => acp::run(args),

@@ -9,19 +9,21 @@ use std::time::Instant;
 use archeflow_core::event::{Report, RunResumed};
 use archeflow_core::model::{Outcome, RunStatus};
 use archeflow_core::run::Run;
+use archeflow_core::settings::NotifySettings;
 use archeflow_host::cleaning;
 use archeflow_host::control::{self, Server};
 use archeflow_host::drive::{DriveEnd, Driver, RunObserver};
 use archeflow_host::executors::Message;
 use archeflow_host::history;
+use archeflow_host::notify::{Notifier, NotifyEnv};
 use archeflow_host::open;
 use archeflow_host::proc;
 use archeflow_host::sandbox::SandboxLevel;
 use archeflow_host::world::WorldSandbox;
 
 use crate::args::Session;
-use crate::commands::agent_loop;
 use crate::commands::steer::own_socket;
+use crate::commands::{agent_loop, process_env};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::line::Lines;
@@ -112,6 +114,7 @@ pub(crate) fn go(
         WorldSandbox::On { level: level @ SandboxLevel::Landlock { .. }, .. } => observer.warn(&level.line()),
         WorldSandbox::On { .. } => {}
     }
+    driver.notifier = notifier(&driver.notify, &driver.world.state, attended(session))?;
     let opened = open::session(driver, why, attended(session), auto_merge, env!("CARGO_PKG_VERSION"));
     let resumed = driver.run.paused.as_ref().map(|_| RunResumed { by: why.to_owned() }.into());
     if resumed.is_some() {
@@ -145,6 +148,21 @@ pub(crate) fn go(
         failure.run = Some(summary::json(root, &run_id, &driver.run, None, failure.code, None));
         failure
     })
+}
+
+/// What notifies a person who does not look, if a channel is set.
+pub(crate) fn notifier(
+    settings: &NotifySettings,
+    state: &Path,
+    attended: bool,
+) -> Result<Option<Notifier>, Failure> {
+    Ok(Notifier::start(settings, notify_env(state)?, state, attended))
+}
+
+pub(crate) fn notify_env(state: &Path) -> Result<NotifyEnv, Failure> {
+    let write = |text: &str| tell_part!("{text}");
+    let terminal = std::io::stderr().is_terminal().then_some(write as fn(&str));
+    Ok(NotifyEnv { variables: process_env()?.variables, dir: state.to_owned(), terminal })
 }
 
 /// Other processes can steer the run as long as this is held. A run that they can't reach is a run all the same.

@@ -13,6 +13,7 @@ use archeflow_host::open::Project;
 use archeflow_host::sprint::reading;
 use archeflow_host::store::follow::Follower;
 use archeflow_host::store::journal::Journal;
+use archeflow_host::store::presence::{Presence, Watched};
 use archeflow_host::{log, proc};
 
 use crate::args::{AnswerArgs, Session, WatchArgs};
@@ -97,6 +98,8 @@ pub(crate) fn look(project: &Project, id: &str) -> Result<Left, Failure> {
     })
     .map_err(|error| no_screen(&error))?;
     let screen = Screen::enter().map_err(|error| no_screen(&error))?;
+    // While somebody looks, no message about the run is sent.
+    let _looks = Presence::hold(&project.state, &Watched::run(project.places.root(), id)).ok();
     Ok(stage.play(screen))
 }
 

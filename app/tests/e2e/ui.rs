@@ -52,7 +52,7 @@ impl Browser {
         browser
     }
 
-    fn send(&self, head: &str, body: &str) -> TcpStream {
+    pub(super) fn send(&self, head: &str, body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(LONG)).unwrap();
         let (port, cookie) = (self.port, &self.cookie);

@@ -60,7 +60,7 @@ impl InboxItem {
             repository: repository.to_owned(),
             interrupted,
             paused: run.paused.is_some(),
-            waiting: run.outcome.is_some() || interrupted || run.paused.is_some(),
+            waiting: run.outcome.is_some() || interrupted || run.paused.is_some() || run.question().is_some(),
             cycle: run.number(),
             phase: run.cycle().map(|cycle| cycle.phase.name()),
             reason: run.outcome.as_ref().map(|outcome| outcome.reason.name()),
@@ -83,6 +83,7 @@ fn next(run_id: &str, run: &Run, interrupted: bool) -> Option<String> {
             commands.find(|command| command.starts_with("archeflow "))
         }
         None if interrupted || run.paused.is_some() => Some(format!("archeflow resume {run_id}")),
+        None if run.question().is_some() => Some(format!("archeflow answer {run_id} \"…\"")),
         None => Some(format!("archeflow show {run_id}")),
     }
 }

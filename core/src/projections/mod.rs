@@ -6,6 +6,7 @@ pub mod commit_message;
 pub mod handoff;
 pub mod inbox;
 pub mod live;
+pub mod notice;
 pub mod replay;
 pub mod story;
 pub mod usual_time;

@@ -20,6 +20,7 @@ pub mod keeping;
 pub mod ledger;
 pub mod lens;
 pub mod memory;
+pub mod notifying;
 pub(crate) mod phrases;
 pub mod players;
 pub mod pollution;

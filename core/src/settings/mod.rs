@@ -23,8 +23,8 @@ use crate::sprint::policy::SprintPolicy;
 
 pub use field::{SettingField, SettingWord};
 pub use program::{
-    AgentAccess, FilterChoice, GitAccess, KeepSettings, KeyHolder, ModelAccess, ProgramSettings,
-    SandboxAccess, SandboxReach, StrategyChoice,
+    AgentAccess, FilterChoice, GitAccess, KeepSettings, KeyHolder, ModelAccess, NOTIFY_ON, NotifySettings,
+    ProgramSettings, SandboxAccess, SandboxReach, StrategyChoice, TerminalMessages,
 };
 pub(crate) use table::{place, settings};
 pub use value::{SettingValue, share_of, whole_number};
@@ -132,6 +132,12 @@ pub enum SettingKind {
     Names(usize),
     /// A list of at most N texts, each on one line.
     Phrases(usize),
+    /// A list of some of these words, each once.
+    WordList(&'static [&'static str]),
+    /// An address that may hold a secret: of its value only the host is shown.
+    SecretUrl,
+    /// Where a secret is: an environment variable, or a file.
+    SecretName,
 }
 
 impl SettingKind {
@@ -177,7 +183,10 @@ impl SettingKind {
             | SettingKind::Workflow
             | SettingKind::Name
             | SettingKind::Names(_)
-            | SettingKind::Phrases(_) => None,
+            | SettingKind::Phrases(_)
+            | SettingKind::WordList(_)
+            | SettingKind::SecretUrl
+            | SettingKind::SecretName => None,
         }
     }
 }
@@ -254,6 +263,7 @@ static GROUPS: &[&[SettingRow]] = &[
     Git::ROWS,
     SandboxAccess::ROWS,
     KeepSettings::ROWS,
+    NotifySettings::ROWS,
     Limits::ROWS,
     Reviewing::ROWS,
     Splitting::ROWS,

@@ -24,6 +24,7 @@ settings! {
         git: GitAccess = GitAccess::default();
         sandbox: SandboxAccess = SandboxAccess::default();
         keep: KeepSettings = KeepSettings::default();
+        notify: NotifySettings = NotifySettings::default();
     }
 }
 
@@ -165,5 +166,48 @@ settings! {
             "Days that installed dependencies (`setup_command`) are kept after their last use.";
         cache_megabytes: u64 = 10_240, "cache_mb", Whole(0, 16_777_216), Own,
             "Most disk space of installed dependencies, of all repositories together, in MB.";
+    }
+}
+
+/// How messages are shown by a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TerminalMessages {
+    Off,
+    /// The escape sequence OSC 9.
+    Osc9,
+    /// The escape sequence OSC 777.
+    Osc777,
+}
+
+impl SettingWord for TerminalMessages {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("off", TerminalMessages::Off),
+        ("osc9", TerminalMessages::Osc9),
+        ("osc777", TerminalMessages::Osc777),
+    ];
+}
+
+/// What messages can be about, in the words of `notify.on`.
+pub const NOTIFY_ON: &[&str] = &["decision", "break", "budget", "sprint_done"];
+
+settings! {
+    /// How a person is notified that a run waits. Nothing is sent unless a channel is set.
+    pub struct NotifySettings at "notify." in (program.notify) {
+        on: Vec<String> = NOTIFY_ON.iter().map(|&word| word.to_owned()).collect(), "on", WordList(NOTIFY_ON), Own,
+            "What messages are sent about.";
+        desktop: bool = false, "desktop", Switch, Own, "Show messages on the desktop, with `notify-send` or `osascript`.";
+        terminal: TerminalMessages = TerminalMessages::Off, "terminal", Words(&["off", "osc9", "osc777"]), Own,
+            "Escape sequence that makes your terminal show a message, if standard error is a terminal.";
+        webhook: Option<String> = None, "webhook", SecretUrl, Own,
+            "Address that messages are posted to, as JSON. Only its host is ever printed.", unset "none";
+        webhook_secret: Option<String> = None, "webhook_secret", SecretName, Own,
+            "Environment variable or file with the key that signs what is posted to `notify.webhook`.", unset "none, unsigned";
+        ntfy: Option<String> = None, "ntfy", SecretUrl, Own,
+            "Topic of an ntfy server that messages are posted to. Only its host is ever printed.", unset "none";
+        command: Option<String> = None, "command", Command, Own,
+            "Command that gets each message on standard input, as JSON.", unset "none";
+        link: Option<String> = None, "link", SecretUrl, Own,
+            "Address that messages lead to, e.g. where you reach `archeflow ui`. Only its host is ever printed.", unset "none";
     }
 }

@@ -16,7 +16,7 @@ use crate::store::journal::{self, Journal, Opened};
 use crate::store::names::valid_run_id;
 use crate::store::own_runs::OwnRun;
 use crate::store::places::Places;
-use crate::store::{files, index};
+use crate::store::{files, index, notified, presence};
 use crate::{clock, control, failpoint, log};
 
 /// A journal that was found.
@@ -193,6 +193,8 @@ fn remove_run(
         disk::remove(&path).map_err(|error| (path.clone(), error.to_string()))?;
     }
     let _ = std::fs::remove_file(control::socket(state, None, &events, run_id));
+    notified::forget(state, places.root(), run_id);
+    presence::forget(state, places.root(), run_id);
     index::remove(&events, run_id).map_err(|error: files::Error| fault(&error))?;
     failpoint::pass("cleaning.unlisted");
     journal.remove().map_err(|error| fault(&error))?;

@@ -7,8 +7,8 @@ use archeflow_core::settings::{SettingKind as Kind, SettingValue, share_of, whol
 use crate::backends::{self, cli::Rest};
 use crate::model_agent::place::ModelEndpoint;
 
-use super::shown;
 use super::yaml::{self, YamlNode};
+use super::{in_full, shown};
 
 /// Reading values of a kind.
 pub trait KindText: Sized {
@@ -20,6 +20,8 @@ pub trait KindText: Sized {
     fn read_items(self, items: &[&str]) -> Option<SettingValue>;
     /// The place of a word among those of its kind.
     fn rank(self, word: &str) -> Option<usize>;
+    /// A value of this kind as it may be printed: safe, and without a secret.
+    fn shown(self, text: &str) -> String;
     /// Whether a value of this kind decides which host is asked.
     fn names_a_host(self, value: &SettingValue) -> bool;
 }
@@ -57,6 +59,14 @@ impl KindText for Kind {
             }
             Kind::Model => "the name of a model".to_owned(),
             Kind::Url => "https://host[:port], or http:// on this machine".to_owned(),
+            Kind::WordList(words) => format!("a list of {}, each once", words.join(", ")),
+            Kind::SecretUrl => {
+                "https://host[:port][/path][?query], or http:// on this machine, without a name and password"
+                    .to_owned()
+            }
+            Kind::SecretName => {
+                "the name of an environment variable, or a file: absolute, or below `~/`".to_owned()
+            }
             Kind::HostKeys(most) => {
                 format!("a list of at most {most} entries host=VARIABLE, the host with or without its port")
             }
@@ -112,11 +122,14 @@ impl KindText for Kind {
                 fits.then(|| SettingValue::Text(text.to_owned()))
             }
             Kind::Url => ModelEndpoint::read(text, "").ok().map(|place| SettingValue::Text(place.url)),
+            Kind::SecretUrl => secret_url(text).then(|| SettingValue::Text(text.to_owned())),
+            Kind::SecretName => secret_name(text).then(|| SettingValue::Text(text.to_owned())),
             Kind::Waits(..)
             | Kind::Variables
             | Kind::Agents(_)
             | Kind::HostKeys(_)
             | Kind::Shares(_)
+            | Kind::WordList(_)
             | Kind::Phrases(_) => None,
         }
     }
@@ -152,6 +165,13 @@ impl KindText for Kind {
             Kind::Phrases(most) if items.len() <= most && items.iter().all(|item| phrase(item)) => {
                 Some(SettingValue::Names(items.iter().map(|item| item.trim().to_owned()).collect()))
             }
+            Kind::WordList(words) => {
+                let once = |(n, item): (usize, &&str)| {
+                    words.contains(item) && !items.iter().take(n).any(|other| other == item)
+                };
+                let fits = items.iter().enumerate().all(once);
+                fits.then(|| SettingValue::Names(items.iter().map(|item| (*item).to_owned()).collect()))
+            }
             Kind::HostKeys(most) if items.len() <= most && items.iter().all(|item| host_key(item)) => {
                 Some(SettingValue::Names(items.iter().map(|item| (*item).to_owned()).collect()))
             }
@@ -167,6 +187,8 @@ impl KindText for Kind {
             | Kind::Shares(_)
             | Kind::Model
             | Kind::Url
+            | Kind::SecretUrl
+            | Kind::SecretName
             | Kind::HostKeys(_)
             | Kind::Phrases(_)
             | Kind::Variables
@@ -215,8 +237,15 @@ impl KindText for Kind {
             | Kind::Workflow
             | Kind::Name
             | Kind::Names(_)
-            | Kind::Phrases(_) => None,
+            | Kind::Phrases(_)
+            | Kind::WordList(_)
+            | Kind::SecretUrl
+            | Kind::SecretName => None,
         }
+    }
+
+    fn shown(self, text: &str) -> String {
+        if self == Kind::SecretUrl { host_only(text) } else { in_full(text) }
     }
 
     fn names_a_host(self, value: &SettingValue) -> bool {
@@ -329,6 +358,33 @@ fn variable(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let start = |c: char| c.is_ascii_alphabetic() || c == '_';
     text.len() <= 128 && text.starts_with(start) && text.chars().all(fits) && !text.starts_with("ARCHEFLOW_")
+}
+
+const LONGEST_ADDRESS: usize = 2_048;
+
+/// An address with a path and a query, which are sent as they are written.
+fn secret_url(text: &str) -> bool {
+    let Some((scheme, rest)) = text.split_once("://") else { return false };
+    let (authority, rest) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let plain = |c: char| c.is_ascii_graphic() && !"\"#<>\\^`{|}".contains(c);
+    text.len() <= LONGEST_ADDRESS
+        && ModelEndpoint::read(&format!("{scheme}://{authority}"), "").is_ok()
+        && (rest.is_empty() || rest.starts_with('/'))
+        && rest.chars().all(plain)
+}
+
+/// Scheme and host of an address; what comes after may be a secret.
+pub fn host_only(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return "…".to_owned() };
+    let (authority, rest) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let more = if rest.len() > 1 { "/…" } else { "" };
+    in_full(&format!("{scheme}://{host}{more}"))
+}
+
+fn secret_name(text: &str) -> bool {
+    let is_file = text.starts_with('/') || text.starts_with("~/");
+    variable(text) || is_file && text.len() <= LONGEST_COMMAND && !text.contains(char::is_control)
 }
 
 /// A value as its file has it, for an error.

@@ -242,6 +242,9 @@ mod tests {
             | SettingKind::Model
             | SettingKind::Url
             | SettingKind::HostKeys(_)
+            | SettingKind::WordList(_)
+            | SettingKind::SecretUrl
+            | SettingKind::SecretName
             | SettingKind::Shares(_) => panic!("no rule of a run is a {kind:?}"),
         }
     }

@@ -156,6 +156,35 @@ impl Http {
     }
 }
 
+impl Http {
+    /// One message to a server that is no provider. Only the status of the answer counts, and an error never holds the
+    /// address, which may be a secret.
+    pub(crate) fn post(
+        &self,
+        url: &str,
+        headers: &[(&str, String)],
+        body: &[u8],
+        limit: Duration,
+    ) -> Result<u16, String> {
+        let post = self.agent.post(url).config().timeout_global(Some(limit)).build();
+        let post = headers.iter().fold(post, |post, (name, value)| post.header(*name, value));
+        let answered = post.send(body).map_err(|error| without_address(&error, limit))?;
+        Ok(answered.status().as_u16())
+    }
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "other errors of the crate may hold the address")]
+fn without_address(error: &ureq::Error, limit: Duration) -> String {
+    match error {
+        ureq::Error::Timeout(_) => format!("no answer within {} s", limit.as_secs()),
+        ureq::Error::HostNotFound => "its host is not found".to_owned(),
+        ureq::Error::ConnectionFailed => "no connection".to_owned(),
+        ureq::Error::Io(error) => error.to_string(),
+        ureq::Error::Rustls(error) => format!("the connection can't be trusted: {error}"),
+        _ => "the request failed".to_owned(),
+    }
+}
+
 impl ResponseHead {
     fn of(response: &ureq::http::Response<ureq::Body>) -> ResponseHead {
         let text = |value: &ureq::http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();

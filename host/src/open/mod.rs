@@ -160,6 +160,21 @@ pub enum Error {
     Frozen { flag: &'static str, was: String },
 }
 
+/// The user's own settings, where no repository takes part. `root` must not hold the user's files.
+pub fn users_settings(env: &ProcessEnv, root: &Path, file: Option<&Path>) -> Result<config::Settings, Error> {
+    let folders = env.places();
+    let folder = config::user::folder(
+        folders.xdg_config_home.as_deref().map(Path::new),
+        folders.home.as_deref().map(Path::new),
+    );
+    let user = folder.map_or(Ok(Vec::new()), |folder| config::user::read(&folder, root))?;
+    let file = file.map(config::user::read_named).transpose()?;
+    let flags = config::Flags::default();
+    let inputs =
+        config::Inputs { repository: &[], approved: false, user: &user, file: file.as_ref(), flags: &flags };
+    Ok(config::Settings::resolve(&inputs)?)
+}
+
 impl Project {
     /// Opens the repository around `dir` and reads what is configured for it, acting on nothing yet.
     pub fn open(

@@ -278,7 +278,9 @@ impl Project {
         let keep = settings.keep();
         let world =
             World::new(self.repo, self.places, self.state, run_id, tag, me, env, personas, sandbox, keep);
-        Ok(Driver::new(world, run, journal))
+        let mut driver = Driver::new(world, run, journal);
+        driver.notify = settings.notify();
+        Ok(driver)
     }
 }
 

@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use archeflow_core::event::Verb;
 use archeflow_core::model::Seq;
+use archeflow_core::projections::notice::Notice;
+use archeflow_core::run::Run;
 use archeflow_core::sprint::event::{FORMAT, SprintEntry, SprintEvent, SprintStop};
 use archeflow_core::sprint::policy::{Room, SprintPolicy};
-use archeflow_core::sprint::{Sprint, decide};
+use archeflow_core::sprint::{ItemStage, Sprint, decide};
 
 use super::crew::Crew;
 use super::log as lines;
@@ -19,8 +21,10 @@ use super::queue::{self, QueueFolder};
 use super::queue_watch::QueueWatch;
 use super::runs::Runs;
 use super::{center, reading};
+use crate::notify::Notifier;
 use crate::platform::machine;
 use crate::store::journal::{self, Journal};
+use crate::store::presence::Watched;
 use crate::{clock, log, proc};
 
 /// So long may runs that are still out at the end take to call their agents in.
@@ -98,6 +102,8 @@ pub fn open(place: &QueueFolder) -> Result<OpenedSprint, Error> {
 /// One sprint with its log, being driven.
 pub struct SprintDriver {
     pub sprint: Sprint,
+    /// Notifies a person who does not look of what waits. The runs of a sprint leave that to it.
+    pub notifier: Option<Notifier>,
     crew: Arc<Crew>,
     journal: Journal,
     inbox: Receiver<SprintMessage>,
@@ -122,6 +128,7 @@ impl SprintDriver {
         let (told_unreadable, told_busy) = (String::new(), false);
         SprintDriver {
             sprint,
+            notifier: None,
             crew,
             journal,
             inbox,
@@ -184,6 +191,7 @@ impl SprintDriver {
 
     fn go(&mut self, observer: &mut dyn SprintObserver) -> Result<SprintEnded, Error> {
         self.look(observer)?;
+        self.notify_again();
         let left_open: BTreeMap<Seq, SprintEvent> = self.sprint.open.clone();
         left_open.iter().for_each(|(seq, order)| self.perform(*seq, order));
         let mut at_rest = None;
@@ -216,6 +224,8 @@ impl SprintDriver {
             }
             self.look(observer)?;
             self.ask_providers(observer)?;
+            let troubles = self.notifier.as_ref().map(Notifier::troubles);
+            troubles.iter().flatten().for_each(|trouble| observer.warn(trouble));
         }
     }
 
@@ -346,8 +356,74 @@ impl SprintDriver {
             let warnings = center::write(&self.crew.place, &self.crew.projects, &self.crew.sprint_id);
             warnings.iter().for_each(|warning| observer.warn(warning));
         }
+        entries.iter().for_each(|entry| self.notify_person(entry));
         let orders = entries.into_iter().filter(|entry| entry.event.verb() == Verb::Ordered);
         Ok(orders.map(|entry| (entry.seq, entry.event)).collect())
+    }
+
+    /// Notifies a person who does not look of what waits for them since this line. Nothing waits for that here.
+    fn notify_person(&mut self, entry: &SprintEntry) {
+        let Some(notifier) = &self.notifier else { return };
+        let (root, id) = (self.crew.place.root(), self.crew.sprint_id.as_str());
+        let place = root.display().to_string();
+        let watched = Watched::sprint(&self.crew.place.folder(), id);
+        match &entry.event {
+            SprintEvent::Settle { item, .. } => self.notify_item(&item.clone()),
+            SprintEvent::Ask { items } if !self.sprint.autonomous => {
+                notifier.about_sprint(root, watched, Notice::of_batch(items, id, &place, entry.seq));
+            }
+            SprintEvent::Answered { .. } => {
+                notifier.acted();
+                notifier.closed(root, id);
+            }
+            SprintEvent::End { .. } => {
+                let notice = Notice::of_sprint_end(&self.sprint, id, &place);
+                notice.into_iter().for_each(|notice| notifier.about_sprint(root, watched.clone(), notice));
+            }
+            SprintEvent::Start { .. }
+            | SprintEvent::Session { .. }
+            | SprintEvent::Seen { .. }
+            | SprintEvent::Ask { .. }
+            | SprintEvent::Claim { .. }
+            | SprintEvent::Claimed { .. }
+            | SprintEvent::Run { .. }
+            | SprintEvent::Resume { .. }
+            | SprintEvent::Ended { .. }
+            | SprintEvent::Land { .. }
+            | SprintEvent::Landed { .. }
+            | SprintEvent::BatchLand { .. }
+            | SprintEvent::BatchLanded { .. }
+            | SprintEvent::Overlap { .. }
+            | SprintEvent::Settled { .. }
+            | SprintEvent::Due { .. }
+            | SprintEvent::Served { .. }
+            | SprintEvent::Checkpoint { .. }
+            | SprintEvent::Warning { .. }
+            | SprintEvent::Break { .. }
+            | SprintEvent::Interrupted { .. } => {}
+        }
+    }
+
+    /// What an earlier session of this sprint left waiting.
+    fn notify_again(&mut self) {
+        if self.notifier.is_some() {
+            let settled = self.sprint.items.values().filter(|known| known.stand == ItemStage::Settled);
+            let settled: Vec<String> = settled.map(|known| known.item.id.clone()).collect();
+            settled.iter().for_each(|id| self.notify_item(id));
+        }
+    }
+
+    /// The run of an item that is settled may wait for a person. One that the sprint resumes by itself does not.
+    fn notify_item(&mut self, item: &str) {
+        let (Some(notifier), Some(known)) = (&self.notifier, self.sprint.items.get(item)) else { return };
+        let Some(end) = known.end.as_ref().filter(|end| !end.stopped && end.busy.is_none()) else { return };
+        let project = self.crew.projects.join(&known.item.project);
+        let Ok(project) = project.canonicalize() else { return };
+        let Some(run) = self.runs.look(&project, &end.run_id) else { return };
+        let sprint = Watched::sprint(&self.crew.place.folder(), &self.crew.sprint_id);
+        let (place, id) = (project.clone(), end.run_id.clone());
+        let look = move |waits: &dyn Fn(&Run) -> bool| Runs::default().look(&place, &id).is_some_and(waits);
+        notifier.about_item(&project, &end.run_id, run, sprint, look);
     }
 
     /// On a thread of its own, which ends with one report.

@@ -10,6 +10,7 @@ use super::log as lines;
 use super::queue::QueueFolder;
 use crate::store::follow::Follower;
 use crate::store::journal::Journal;
+use crate::store::presence::Watched;
 
 /// How far a sprint has come. [`SprintReader::more`] reads on.
 pub struct SprintReader {
@@ -21,6 +22,11 @@ pub struct SprintReader {
 }
 
 impl SprintReader {
+    /// What a viewer of it looks at.
+    pub fn watched(&self) -> Watched {
+        Watched::sprint(&self.dir, &self.id)
+    }
+
     pub fn open(place: &QueueFolder, id: &str) -> Result<SprintReader, Error> {
         let dir = place.folder();
         let follower = Follower::open(&dir, id)?;

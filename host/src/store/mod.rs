@@ -4,7 +4,8 @@
 //! answer smaller questions: where files are and whether the place is safe ([`places`]), how they may be named
 //! ([`names`]), how a file changes without a moment in which it is half written ([`files`]), which runs there are
 //! ([`index`]), how a journal is read while it grows ([`follow`]), who may act on a target ([`lock`]), which provider accounts
-//! are limited ([`breakers`]), which runs are this user's own ([`own_runs`]), and what earlier runs taught ([`memory`]).
+//! are limited ([`breakers`]), which runs are this user's own ([`own_runs`]), which messages were sent ([`notified`]) and who
+//! looks ([`presence`]), and what earlier runs taught ([`memory`]).
 //!
 //! Nothing here knows what an event means. `data` goes in and comes out as raw JSON.
 
@@ -19,6 +20,8 @@ pub mod journal;
 pub mod lock;
 pub mod memory;
 pub mod names;
+pub mod notified;
 pub mod own_runs;
 pub mod places;
+pub mod presence;
 mod verify;

@@ -75,12 +75,13 @@ fn together<'a>(
 }
 
 /// Who starts processes. All of them go through `children`, which the sweep for leftovers relies on.
-const STARTERS: [(&str, &str); 11] = [
+const STARTERS: [(&str, &str); 12] = [
     ("host/src/platform/macos.rs", "agents, tests and hooks, where `fork` is the way"),
     ("host/src/platform/watcher.rs", "the watcher, which is this program; it goes through `children`"),
     ("host/src/platform/children.rs", "starts and registers every process"),
     ("host/src/git/runner.rs", "the only place that runs git on a user's repository"),
     ("host/src/detached.rs", "commands of this program that a page starts; it goes through `children`"),
+    ("host/src/notify/program.rs", "the user's own notifiers; it goes through `children`"),
     ("host/src/sandbox/inside.rs", "the program in the sandbox, from within; it goes through `children`"),
     ("host/src/sandbox/fallback.rs", "becomes the program in the sandbox, which starts none"),
     ("host/src/backends/script.rs", "plays an agent, which is a process of its own"),
@@ -143,7 +144,7 @@ const WRITES: [&str; 22] = [
 ];
 
 /// Who changes files, and which.
-const WRITERS: [(&str, &str); 50] = [
+const WRITERS: [(&str, &str); 52] = [
     ("host/src/detached.rs", "what a command that a page started prints, in a file without a name"),
     ("host/src/control/mod.rs", "the folder of the control sockets, private to the user"),
     ("host/src/control/server.rs", "the control socket of a run, made and removed"),
@@ -154,6 +155,8 @@ const WRITERS: [(&str, &str); 50] = [
     ("host/src/store/dir.rs", "the folder handle all state goes through"),
     ("host/src/store/files.rs", "small files in one step"),
     ("host/src/store/places.rs", "the folders themselves"),
+    ("host/src/store/notified.rs", "which messages were sent, in the state folder"),
+    ("host/src/store/presence.rs", "locks of those who look at a run, in the state folder"),
     ("host/src/store/breakers.rs", "which accounts are limited, in the state folder"),
     ("host/src/config/trust.rs", "what the user approved"),
     ("host/src/proc/sink.rs", "what a process prints"),

@@ -22,11 +22,12 @@ use archeflow_host::sprint::crew::Crew;
 use archeflow_host::sprint::drive::{self, SprintDriver, SprintEnded, SprintMessage, SprintObserver};
 use archeflow_host::sprint::queue::Error;
 use archeflow_host::sprint::settings;
+use archeflow_host::store::places::Places;
 use serde_json::{Value, json};
 
 use super::{place, print_faults, projects};
 use crate::args::SprintRun;
-use crate::commands::process_env;
+use crate::commands::{process_env, session};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::line::read_line;
@@ -55,6 +56,9 @@ pub(super) fn run(args: &SprintRun) -> Result<CommandOutput, Failure> {
     let env = process_env()?;
     // Errors are reported before there is a sprint.
     policy(args, settings::policy(&env, place.root())?)?;
+    let notify = settings::notify(&env, place.root())?;
+    let state = Places::state_dir_elsewhere(&env.places())?
+        .or_else(|| Places::at(place.root()).and_then(|places| places.state_dir(&env.places())).ok());
     let opened = drive::open(&place)?;
     let before = opened.sprint.begun.then(|| opened.sprint.policy.clone());
     let policy = policy(args, before.map_or_else(|| settings::policy(&env, place.root()), Ok)?)?;
@@ -76,6 +80,9 @@ pub(super) fn run(args: &SprintRun) -> Result<CommandOutput, Failure> {
     };
     proc::become_subreaper();
     let mut driver = SprintDriver::new(opened, crew);
+    if let Some(state) = state {
+        driver.notifier = session::notifier(&notify, &state, !args.autonomous)?;
+    }
     let interrupted = Arc::new(AtomicBool::new(false));
     listen(&driver, Arc::clone(&interrupted));
     let center = center::file(&driver.crew().place);

@@ -12,6 +12,8 @@ use archeflow_core::rules::run_names::{self, Meaning};
 use archeflow_host::sprint::queue::QueueFolder;
 use archeflow_host::sprint::reading::{self, SprintReader};
 use archeflow_host::sprint::runs::Runs;
+use archeflow_host::store::places::Places;
+use archeflow_host::store::presence::Presence;
 use archeflow_host::{clock, proc};
 use serde_json::json;
 
@@ -92,6 +94,9 @@ pub(crate) fn watch(reading: SprintReader, projects: &Path, json: bool) -> Resul
 
 fn play(mut reading: SprintReader, projects: &Path, signal: &AtomicI32) -> Result<CommandOutput, Failure> {
     let mut screen = Screen::enter().map_err(|error| no_screen(&error))?;
+    // While somebody looks, no message about the sprint and its runs is sent.
+    let state = Places::state_dir_elsewhere(&commands::process_env()?.places())?;
+    let _looks = state.and_then(|state| Presence::hold(&state, &reading.watched()).ok());
     let mut runs = Runs::default();
     let mut board = Board::new(Paint::for_stdout().0);
     let mut looked: Option<Instant> = None;

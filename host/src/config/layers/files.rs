@@ -1,11 +1,11 @@
 //! What one file sets: every key by the table, every fault with its line.
 
 use archeflow_core::model::HookPoint;
-use archeflow_core::settings::{SettingField, SettingRow};
+use archeflow_core::settings::{SettingField, SettingKind, SettingRow};
 
 use super::{FileValue, FileValues, KeyMatch, KindText, keys, shown, whole_file};
 use crate::config::Fault;
-use crate::config::kinds::written;
+use crate::config::kinds::{host_only, written};
 use crate::config::yaml::{self, Value, YamlEntry};
 
 /// Faults beyond this number in one file are only counted.
@@ -101,7 +101,12 @@ impl Walk<'_> {
                 self.lines.push(FileValue { key, value, path, line: entry.line });
             }
             None => {
-                let (name, is) = (path.join("."), written(&entry.value));
+                let name = path.join(".");
+                let is = match (key.kind, &entry.value.value) {
+                    // It may hold a secret although it is wrong.
+                    (SettingKind::SecretUrl, Value::Scalar(text)) => format!("`{}`", host_only(text)),
+                    _ => written(&entry.value),
+                };
                 self.fault(entry, format!("`{name}` is {is}; allowed: {}", key.kind.allowed()));
             }
         }

@@ -17,8 +17,8 @@ use std::path::Path;
 use archeflow_core::model::{Domain, LoopPolicy, Policy, Price, Strategy, Tier, Workflow};
 use archeflow_core::rules::prices;
 use archeflow_core::settings::{
-    AllSettings, FilterChoice, KeepSettings, KeyHolder, ProgramSettings, SandboxAccess, SandboxReach,
-    SettingKind, SettingRow, SettingValue, StrategyChoice, rows,
+    AllSettings, FilterChoice, KeepSettings, KeyHolder, NotifySettings, ProgramSettings, SandboxAccess,
+    SandboxReach, SettingKind, SettingRow, SettingValue, StrategyChoice, rows,
 };
 use archeflow_core::sprint;
 
@@ -293,6 +293,11 @@ impl Settings {
     /// How long files are kept that nothing needs any more.
     pub fn keep(&self) -> KeepSettings {
         self.all().program.keep
+    }
+
+    /// How a person is notified that a run waits.
+    pub fn notify(&self) -> NotifySettings {
+        self.all().program.notify
     }
 
     /// The same as the sandbox takes it.

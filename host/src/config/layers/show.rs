@@ -2,7 +2,7 @@
 
 use archeflow_core::settings::{self, SettingRow};
 
-use super::{Settings, Source, Withheld, in_full, keys};
+use super::{KindText, Settings, Source, Withheld, keys};
 
 /// One line of `archeflow config show`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl Settings {
         notes.extend(set.beaten.iter().rev().map(|beaten| format!("also set at {beaten}")));
         Row {
             key: name.to_owned(),
-            value: in_full(&set.value.to_string()),
+            value: key.kind.shown(&set.value.to_string()),
             source: set.source.clone(),
             note: notes.join("; "),
         }
