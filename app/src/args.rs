@@ -288,7 +288,7 @@ pub(crate) struct Session {
     /// Show progress full screen
     #[arg(long)]
     pub(crate) tui: bool,
-    /// How the decision came, set by pages
+    /// Origin of the decision, set by pages
     #[arg(long, value_name = "WAY", hide = true, value_parser = ["ui"])]
     pub(crate) by: Option<String>,
     /// Line of the journal that the decision is about, set by pages; refused if the run has moved

@@ -9,7 +9,7 @@ pub(crate) struct SteerArgs {
     /// Run: id, beginning of it, words of its task, last or @N [default: the only one that is running]
     #[arg(value_name = "RUN", add = complete::runs())]
     pub(crate) id: Option<String>,
-    /// How the decision came, set by pages
+    /// Origin of the decision, set by pages
     #[arg(long, value_name = "WAY", hide = true, value_parser = ["ui"])]
     pub(crate) by: Option<String>,
     #[command(flatten)]

@@ -139,7 +139,7 @@ pub(crate) struct LoopSession {
     /// Show progress full screen
     #[arg(long)]
     pub(crate) tui: bool,
-    /// How the words came, set by pages
+    /// Origin of the words, set by pages
     #[arg(long, value_name = "WAY", hide = true, value_parser = ["ui"])]
     pub(crate) by: Option<String>,
     /// Line of the journal that they are about, set by pages; refused if the loop has moved
