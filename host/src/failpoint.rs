@@ -5,7 +5,7 @@
 //! makes the file at that place and waits there until it is removed; `ARCHEFLOW_FAILPOINT_PANIC=<place>:<n>` makes
 //! the thread panic there. `ARCHEFLOW_FAILPOINT_LIMITS=<file>` stops the clocks of all jobs until the file is there, so
 //! that a test about a time limit says when it counts, and no other limit is reached however slow the machine is; the
-//! file is removed when a job is asked to end. `ARCHEFLOW_FAILPOINT_GRACE=endless` lets a job that was asked to end take
+//! file is removed when a job is asked to end. The limits of notifications count if the file is there when one is sent. `ARCHEFLOW_FAILPOINT_GRACE=endless` lets a job that was asked to end take
 //! its time for ever, unless it is killed. Only in builds with debug assertions; a release has no such door.
 
 /// Every place, with what has and what has not happened there.
@@ -82,6 +82,31 @@ const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
 pub(crate) fn limits_wait() -> Option<std::time::Duration> {
     let file = std::env::var_os("ARCHEFLOW_FAILPOINT_LIMITS")?;
     (!std::path::Path::new(&file).exists()).then_some(LOOK)
+}
+
+/// The limit of one notification: none to speak of while the clocks are stopped.
+#[cfg(debug_assertions)]
+pub(crate) fn notification_limit(limit: std::time::Duration) -> std::time::Duration {
+    if limits_wait().is_some() { ENDLESS } else { limit }
+}
+
+/// How long the end of the program waits for notifications, which have limits of their own.
+#[cfg(debug_assertions)]
+pub(crate) fn last_wait(limit: std::time::Duration) -> std::time::Duration {
+    if std::env::var_os("ARCHEFLOW_FAILPOINT_LIMITS").is_some() { ENDLESS } else { limit }
+}
+
+#[cfg(debug_assertions)]
+const ENDLESS: std::time::Duration = std::time::Duration::from_secs(3_600);
+
+#[cfg(not(debug_assertions))]
+pub(crate) fn notification_limit(limit: std::time::Duration) -> std::time::Duration {
+    limit
+}
+
+#[cfg(not(debug_assertions))]
+pub(crate) fn last_wait(limit: std::time::Duration) -> std::time::Duration {
+    limit
 }
 
 /// A job is asked to end: no other is to reach a limit for the same reason.

@@ -143,6 +143,9 @@ pub(crate) fn go(
     }
     ended.map(|ended| Driven { ended, took_ms }).map_err(|error| {
         let root = driver.world.places.root();
+        if let Some(notifier) = &driver.notifier {
+            notifier.about_fault(root, &run_id, &driver.run, &error.to_string());
+        }
         let mut failure = Failure::from(error);
         failure.hint = failure.hint.replace("<id>", &run_id);
         failure.run = Some(summary::json(root, &run_id, &driver.run, None, failure.code, None));

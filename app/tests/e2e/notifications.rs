@@ -159,6 +159,18 @@ fn notify_only_about_what_needs_a_person_and_what_was_asked_for() {
     }
 }
 
+#[test]
+fn notify_a_fault_that_stops_the_program() {
+    let scene =
+        "== maker ==\nsh git -C {repo} config user.name Somebody\nsay <<END\nDone.\n\nSTATUS: DONE\nEND\n\n";
+    let test = Test::new().play(scene).config(&format!("notify:\n  {MAIL}\n")).unaudited();
+    let id = test.go(&["--auto-merge"]).refused(21, &["changed while the maker worked"]).id;
+    let sent = mail(&test.base());
+    assert_eq!(sent[0]["title"], format!("archeflow: Run interrupted ({id})"), "{sent:?}");
+    assert_eq!(sent[0]["command"], format!("archeflow resume {id} --repo {}", test.repo.display()));
+    assert_eq!(events(&test.base()), ["break"]);
+}
+
 const FIRST: &str = "src/app.txt:1 | WARNING | reliability | First line breaks empty input parsing | Guard the first line | `src/app.txt:1`";
 const LAST: &str = "src/app.txt:20 | WARNING | security | Last line exposes internal hostname value | Hide the host | `src/app.txt:20`";
 
@@ -196,13 +208,11 @@ fn notify_a_webhook_is_signed_and_ntfy_has_its_headers() {
 /// The run ends as it would have, the result is printed, and the address is not.
 #[test]
 fn notify_a_channel_that_fails_is_reported_once_and_changes_nothing() {
-    let silent = Hook::answering(None);
     let elsewhere = Hook::answering(Some("307 Temporary Redirect"));
     let broken = Hook::answering(Some("500 Internal Server Error"));
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let at = |port: u16| format!("http://127.0.0.1:{port}/hidden");
     let rows = [
-        (format!("webhook: {}", at(silent.port)), "a message by webhook", "no answer within 5 s"),
         (format!("webhook: {}", at(elsewhere.port)), "a message by webhook", "it redirects elsewhere"),
         (format!("ntfy: {}", at(broken.port)), "a message by ntfy", "it answers with status 500"),
         (format!("ntfy: {}", at(closed)), "a message by ntfy", "refused"),
@@ -226,9 +236,25 @@ fn notify_a_channel_that_fails_is_reported_once_and_changes_nothing() {
 }
 
 #[test]
+fn notify_a_server_that_never_answers_is_not_waited_for() {
+    let silent = Hook::answering(None);
+    let hook = format!("notify:\n  webhook: http://127.0.0.1:{}/hidden\n", silent.port);
+    let test = Test::new().play("").config(&hook);
+    fs::write(test.overdue(), "").unwrap();
+    let ended = test.go(&["--unattended"]).ended("awaiting_merge", "approved", 10);
+    assert_eq!(silent.got().first, "POST /hidden HTTP/1.1");
+    let words = format!(
+        "a message by webhook could not be sent: http://127.0.0.1:{}/…: no answer within 5 s",
+        silent.port
+    );
+    assert!(ended.stderr.contains(&words), "{ended}");
+}
+
+#[test]
 fn notify_a_command_that_never_ends_is_ended_with_all_it_started() {
     let test =
         Test::new().play("").config("notify:\n  command: 'sleep 100000 & echo $! > {base}/pid; wait'\n");
+    fs::write(test.overdue(), "").unwrap();
     let ended = test.go(&["--unattended"]).ended("awaiting_merge", "approved", 10);
     assert!(
         ended.stderr.contains("a message by command could not be sent: it took longer than 5 s"),

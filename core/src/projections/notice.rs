@@ -24,7 +24,7 @@ named! {
     pub enum NoticeEvent {
         /// A question is open, a change waits to be merged, or a review has findings.
         Decision = "decision",
-        /// A run or a sprint stopped without a result: a Wiggum Break, failed agents, failed tests.
+        /// A run or a sprint stopped without a result: a Wiggum Break, failed agents, failed tests, a fault.
         Break = "break",
         Budget = "budget",
         SprintDone = "sprint_done",
@@ -79,6 +79,12 @@ impl Notice {
         };
         let about = About { id: &item.run_id, place: &item.repository, command: &item.next };
         Some(about.notice(event, what, &item.detail, run.decision_line()))
+    }
+
+    /// A fault stopped the process that drove a run, so nobody drives it. `item` is the run as interrupted.
+    pub fn of_fault(item: &InboxItem, run: &Run, why: &str) -> Notice {
+        let about = About { id: &item.run_id, place: &item.repository, command: &item.next };
+        about.notice(NoticeEvent::Break, "Run interrupted", why, run.lines)
     }
 
     /// The end of a sprint; nothing if it goes on, or a person ended it.

@@ -10,12 +10,12 @@ use archeflow_core::text;
 use ring::hmac;
 
 use super::program;
-use crate::clock;
 use crate::config::kinds::host_only;
 use crate::model_agent::http::Http;
 use crate::platform::files as os;
 use crate::sandbox::policy::below_home;
 use crate::store::files;
+use crate::{clock, failpoint};
 
 /// The longest a channel may take for one message.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -115,7 +115,7 @@ impl Channel {
             }
             Channel::Ntfy { url } => post(url, &ntfy_headers(message), message.notice.body().as_bytes(), env),
             Channel::Command(command) => {
-                program::run("/bin/sh", &["-c", command], &message.json, &env.dir, LIMIT)
+                program::run("/bin/sh", &["-c", command], &message.json, &env.dir, limit())
             }
         }
     }
@@ -124,12 +124,17 @@ impl Channel {
 fn post(url: &str, headers: &[(&str, String)], body: &[u8], env: &NotifyEnv) -> Result<(), String> {
     let roots = env.variable("SSL_CERT_FILE").map(Path::new);
     let at = |why: String| format!("{}: {why}", host_only(url));
-    let http = Http::new(LIMIT, roots, None).map_err(at)?;
-    match http.post(url, headers, body, LIMIT).map_err(at)? {
+    let limit = limit();
+    let http = Http::new(limit, roots, None).map_err(at)?;
+    match http.post(url, headers, body, limit).map_err(at)? {
         200..=299 => Ok(()),
         300..=399 => Err(at("it redirects elsewhere, which is not followed".to_owned())),
         status => Err(at(format!("it answers with status {status}"))),
     }
+}
+
+fn limit() -> Duration {
+    failpoint::notification_limit(LIMIT)
 }
 
 /// `sha256=` and the HMAC-SHA256 of what is sent, in hexadecimal.
@@ -190,7 +195,7 @@ fn escape(kind: TerminalMessages, notice: &Notice, in_tmux: bool) -> String {
 fn desktop(notice: &Notice, mac: bool, dir: &Path) -> Result<(), String> {
     let (program, args) = desktop_command(notice, mac);
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    program::run(program, &args, b"", dir, LIMIT)
+    program::run(program, &args, b"", dir, limit())
 }
 
 /// Text is an argument after the options, never a part of a script.

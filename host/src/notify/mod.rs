@@ -23,7 +23,7 @@ use archeflow_core::settings::NotifySettings;
 
 use crate::store::notified;
 use crate::store::presence::Watched;
-use crate::{clock, proc};
+use crate::{clock, failpoint, proc};
 
 pub use channels::NotifyEnv;
 use channels::{Channel, Message};
@@ -138,7 +138,15 @@ impl Notifier {
         }
     }
 
-    /// The same for a run of a sprint, which other processes drive: `look` reads it again later.
+    /// A fault ended the driving of a run before its end.
+    pub fn about_fault(&self, root: &Path, id: &str, run: &Run, why: &str) {
+        if let Some(item) = inbox_item(root, id, run, true) {
+            let notice = Notice::of_fault(&item, run, why);
+            self.open(notice, (root.to_owned(), id.to_owned()), Vec::new(), None);
+        }
+    }
+
+    /// The same as [`Notifier::about_run`] for a run of a sprint, which other processes drive: `look` reads it again later.
     pub fn about_item(
         &self,
         root: &Path,
@@ -193,7 +201,7 @@ pub fn finish() -> Vec<String> {
     for (post, left) in started {
         let (reply, done) = channel();
         if post.send(Post::Finish(reply)).is_ok() {
-            let _ = done.recv_timeout(LAST_WAIT);
+            let _ = done.recv_timeout(failpoint::last_wait(LAST_WAIT));
         }
         troubles.append(&mut lock(&left));
     }
@@ -208,9 +216,12 @@ pub fn try_all(settings: &NotifySettings, env: &NotifyEnv) -> Vec<(&'static str,
 }
 
 fn notice_of(root: &Path, id: &str, run: &Run) -> Option<Notice> {
+    Notice::of_run(&inbox_item(root, id, run, false)?, run)
+}
+
+fn inbox_item(root: &Path, id: &str, run: &Run, interrupted: bool) -> Option<InboxItem> {
     let repository = &root.display().to_string();
-    let found = InboxRun { run_id: id, name: id, repository, here: false, interrupted: false, run };
-    Notice::of_run(&InboxItem::of(found)?, run)
+    InboxItem::of(InboxRun { run_id: id, name: id, repository, here: false, interrupted, run })
 }
 
 fn trouble(channel: &str, why: &str) -> String {
