@@ -92,6 +92,8 @@ pub(crate) enum Command {
     Watch(WatchArgs),
     /// Show all runs in a browser of this machine
     Ui(UiArgs),
+    /// Show the findings of the newest review in your editor; editors start it
+    Lsp,
     /// Replay a run: its decisions, what-if, comparison with other runs
     Replay(ReplayArgs),
     /// Write a report of a run: Markdown, one HTML file or one line
@@ -200,6 +202,7 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = agents())]
+#[command(group(clap::ArgGroup::new("accepting").args(["accept", "write_baseline"]).multiple(true)))]
 pub(crate) struct ReviewArgs {
     /// Review only staged changes [default: all uncommitted changes]
     #[arg(long, group = "subject")]
@@ -258,8 +261,11 @@ pub(crate) struct ReviewArgs {
     /// Accept the current findings: add them to this file, with --reason
     #[arg(long, value_name = "FILE", requires = "reason")]
     pub(crate) write_baseline: Option<PathBuf>,
+    /// Accept one finding of --run by its id, in .archeflow/baseline.json unless --write-baseline names a file; repeatable
+    #[arg(long, value_name = "FINDING", requires_all = ["run", "reason"])]
+    pub(crate) accept: Vec<String>,
     /// Reason for accepting the findings
-    #[arg(long, value_name = "TEXT", requires = "write_baseline")]
+    #[arg(long, value_name = "TEXT", requires = "accepting")]
     pub(crate) reason: Option<String>,
     #[command(flatten)]
     pub(crate) documents: DocumentsArgs,
@@ -660,6 +666,7 @@ impl Command {
             Command::Loop(args) => args.what.place().json,
             Command::Completions { .. }
             | Command::Ui(_)
+            | Command::Lsp
             | Command::Play { .. }
             | Command::Acp(_)
             | Command::Model { .. }

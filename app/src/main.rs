@@ -6,6 +6,7 @@ mod say;
 mod args;
 mod commands;
 mod failure;
+mod lsp;
 mod output;
 mod render;
 mod report;

@@ -74,6 +74,10 @@ mod judgement;
 mod landing;
 #[path = "e2e/looking.rs"]
 mod looking;
+#[path = "e2e/lsp.rs"]
+mod lsp;
+#[path = "e2e/lsp_editor.rs"]
+mod lsp_editor;
 #[path = "e2e/memory.rs"]
 mod memory;
 #[path = "e2e/models.rs"]

@@ -39,7 +39,7 @@ enum Needs {
     Minutes,
     /// Real clients, which are large.
     Clients,
-    /// Chromium.
+    /// Chromium and Neovim.
     Browser,
 }
 
@@ -80,7 +80,7 @@ const STEPS: [Step; 19] = [
     Step {
         name: "browser",
         needs: Needs::Browser,
-        what: "reports and pages in a real browser",
+        what: "reports and pages in a real browser, findings in a real editor",
         run: browser,
     },
     Step {
@@ -409,8 +409,17 @@ fn browser(root: &Path, count: &mut Count) -> Result<Done, String> {
             "chromium is MISSING and could not be installed; without it: cargo xtask test --without-browser";
         return Err(why.to_owned());
     }
+    if !is_there("nvim") {
+        install("neovim");
+    }
+    if !is_there("nvim") {
+        let why =
+            "neovim is MISSING and could not be installed; without it: cargo xtask test --without-browser";
+        return Err(why.to_owned());
+    }
     let axe = axe(root)?;
-    let words = ["cargo", "test", "-p", "archeflow", "--test", "e2e", "--", "--ignored", "in_a_browser"];
+    let words = ["cargo", "test", "-p", "archeflow", "--test", "e2e", "--", "--ignored"];
+    let words = [&words[..], &["in_a_browser", "in_an_editor"]].concat();
     counted(root, &words, &[("ARCHEFLOW_AXE", &axe)], count)
 }
 
@@ -451,6 +460,8 @@ fn matrix(root: &Path, count: &mut Count) -> Result<Done, String> {
         "--test-threads=2",
         "--skip",
         "in_a_browser",
+        "--skip",
+        "in_an_editor",
         "--skip",
         "a_real_small_model",
         "--skip",

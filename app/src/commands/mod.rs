@@ -14,6 +14,7 @@ mod gc;
 mod init;
 mod known;
 mod list;
+mod lsp;
 #[cfg(feature = "man")]
 pub(crate) mod man;
 mod memory;
@@ -77,6 +78,7 @@ pub(crate) fn run(cli: Cli) -> Result<CommandOutput, Failure> {
         Command::Show(args) => show::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Ui(args) => ui::run(&args),
+        Command::Lsp => lsp::run(),
         Command::Replay(args) => replay::run(&args.what),
         Command::Report(args) => report::run(&args),
         Command::Dag(args) => dag::run(&args),

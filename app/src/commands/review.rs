@@ -4,17 +4,20 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use archeflow_core::model::{AcceptedFinding, RunStatus, Severity};
-use archeflow_core::strategies::review::{self, Reviewed};
+use archeflow_core::strategies::review::{self, Listed, Reviewed};
 use archeflow_host::config::Flags;
 use archeflow_host::drive::DriveEnd;
 use archeflow_host::git::subject::{self, ReviewTarget};
 use archeflow_host::log;
 use archeflow_host::open::{Project, RunRequest};
-use archeflow_host::review::{Baseline, Error, ReviewRequest, as_reviewed, earlier, frames};
+use archeflow_host::review::{
+    Baseline, DEFAULT_BASELINE, Error, ReviewRequest, as_reviewed, earlier, frames,
+};
 
 use crate::args::{DocumentArgs, ReviewArgs, Session};
 use crate::commands::run::{notice_choice, pairs};
 use crate::commands::session::{attended, go, stopped};
+use crate::commands::trust::only_from_outside;
 use crate::commands::{list, naming, open_project};
 use crate::failure::Failure;
 use crate::output::{CommandOutput, to_file};
@@ -252,14 +255,38 @@ fn drawn(
             }
         }
     }
-    if let (Some(path), Some(reason)) = (&args.write_baseline, &args.reason) {
-        let path = home.env.cwd.join(path);
-        let counted = reviewed.findings.iter().filter(|found| found.counts());
-        let accepted = counted
-            .map(|found| AcceptedFinding { fingerprint: found.fingerprint.clone(), reason: reason.clone() })
-            .collect();
-        let more = Baseline::add(&path, accepted).map_err(Error::from)?;
-        tell!("accepted {more} more in {}", safe_line(&path.display().to_string()));
-    }
+    accept(home, id, reviewed, args)?;
     Ok(output)
+}
+
+/// Adds findings to a baseline: those that are named, or all that count.
+fn accept(home: &Project, id: &str, reviewed: &Reviewed, args: &ReviewArgs) -> Result<(), Failure> {
+    let (Some(reason), false) = (&args.reason, args.accept.is_empty() && args.write_baseline.is_none())
+    else {
+        return Ok(());
+    };
+    let mut counted: Vec<&Listed> = reviewed.findings.iter().filter(|found| found.counts()).collect();
+    if !args.accept.is_empty() {
+        only_from_outside("accept findings")?;
+        let is_open = |wanted: &str| counted.iter().any(|found| found.fingerprint == wanted);
+        if let Some(unknown) = args.accept.iter().find(|wanted| !is_open(wanted)) {
+            let message = format!("{id} has no finding '{}' that counts", safe_line(unknown));
+            return Err(Failure::usage(message, format!("See their ids with: archeflow review --run {id}")));
+        }
+        counted.retain(|found| args.accept.contains(&found.fingerprint));
+    }
+    if reason.trim().is_empty() {
+        return Err(Failure::usage("a finding is accepted for a reason", "Write it behind --reason"));
+    }
+    let path = match &args.write_baseline {
+        Some(path) => home.env.cwd.join(path),
+        None => home.places.root().join(DEFAULT_BASELINE),
+    };
+    let accepted = counted
+        .into_iter()
+        .map(|found| AcceptedFinding { fingerprint: found.fingerprint.clone(), reason: reason.clone() })
+        .collect();
+    let more = Baseline::add(&path, accepted).map_err(Error::from)?;
+    tell!("accepted {more} more in {}", safe_line(&path.display().to_string()));
+    Ok(())
 }

@@ -32,7 +32,7 @@ pub(super) fn gutter(frame: &Frame) -> usize {
 }
 
 /// What a finding quotes in backticks: most likely what it means.
-fn meant(found: &Listed) -> Vec<&str> {
+pub(crate) fn meant(found: &Listed) -> Vec<&str> {
     const QUOTES: usize = 8;
     let said = [&found.description, &found.evidence, &found.fix];
     let quoted = said.into_iter().flat_map(|text| text.split('`').skip(1).step_by(2).take(QUOTES));

@@ -82,17 +82,35 @@ fn details(out: &mut String, counted: &[(&Listed, Option<&Frame>)], room: usize)
     }
 }
 
+/// A finding on a page of its own, with everything that speaks for it.
+pub(super) fn page(run_id: &str, found: &Listed, frame: Option<&Frame>) -> String {
+    let mut out = format!(
+        "# {} {} at {}\n{}",
+        words::severity(found.severity),
+        code_span(&found.rule, 60),
+        code_span(&found.place(), most::SENTENCE),
+        body(found, frame)
+    );
+    if let Some(tried) = found.trial.as_ref().filter(|tried| !tried.tail.trim().is_empty()) {
+        let _ = write!(out, "\n**Printed:**\n\n{}", code_block(&tried.tail));
+    }
+    let _ = writeln!(out, "\n**Run:** {}", code_span(run_id, 100));
+    out
+}
+
 fn detail(found: &Listed, frame: Option<&Frame>) -> String {
-    let mut out = String::new();
     let place = log_line(&found.place(), most::SENTENCE);
     let place = if place.is_empty() { String::new() } else { format!(" at <code>{}</code>", html(&place)) };
-    let _ = write!(
-        out,
-        "\n<details>\n<summary><b>{}</b> <code>{}</code>{place}</summary>\n\n**What:** {}\n",
+    format!(
+        "\n<details>\n<summary><b>{}</b> <code>{}</code>{place}</summary>\n{}\n</details>\n",
         words::severity(found.severity),
         html(&log_line(&found.rule, 60)),
-        markdown_comment(&found.description, most::PARAGRAPH)
-    );
+        body(found, frame)
+    )
+}
+
+fn body(found: &Listed, frame: Option<&Frame>) -> String {
+    let mut out = format!("\n**What:** {}\n", markdown_comment(&found.description, most::PARAGRAPH));
     if let Some(frame) = frame.filter(|frame| !frame.lines.is_empty()) {
         let _ = write!(out, "\n{}", code_block(&drawn(found, frame)));
     }
@@ -124,7 +142,7 @@ fn detail(found: &Listed, frame: Option<&Frame>) -> String {
             code_span(&found.fingerprint, 64)
         ),
     );
-    out + "\n</details>\n"
+    out
 }
 
 fn drawn(found: &Listed, frame: &Frame) -> String {

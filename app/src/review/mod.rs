@@ -154,6 +154,19 @@ pub(crate) fn write(
     out.write_all(text.as_bytes())
 }
 
+/// One finding as a Markdown document.
+pub(crate) fn evidence(run_id: &str, found: &Listed, frame: Option<&Frame>) -> String {
+    markdown::page(run_id, found, frame)
+}
+
+/// A finding as an editor shows it beside a line: the reviewer's words, and what speaks for them.
+pub(crate) fn message(found: &Listed) -> String {
+    words::message(found)
+}
+
+/// What a finding quotes in backticks: most likely what it means.
+pub(crate) use frame::meant;
+
 /// JSON over several lines that drives neither a terminal nor a workflow.
 fn written(value: &impl serde::Serialize) -> String {
     archeflow_core::text::json(&serde_json::to_string_pretty(value).unwrap_or_default()) + "\n"

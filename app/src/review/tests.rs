@@ -43,6 +43,7 @@ fn listed(rule: &str, severity: Severity, file: &str, line: u32, description: &s
         sources: vec!["guardian".to_owned()],
         also: Vec::new(),
         anchor: String::new(),
+        places: Vec::new(),
     }
 }
 

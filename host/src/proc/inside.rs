@@ -13,8 +13,8 @@ const HIGHEST: usize = 1_000;
 /// Only a person may approve. The variable can be taken out of the environment of a child, but not out of the one its
 /// parent was started with; and a process that leaves its family is adopted by the archeflow that drives the run.
 ///
-/// A person who decides on a page is a person, so an `archeflow ui` among the ancestors says nothing. It starts inside of no
-/// attempt, and whatever a run below it starts has that run among its ancestors.
+/// A person who decides on a page or in an editor is a person, so an `archeflow ui` or `archeflow lsp` among the ancestors
+/// says nothing. Both start inside of no attempt, and whatever a run below them starts has that run among its ancestors.
 pub fn inside_an_attempt() -> bool {
     if std::env::var_os(TAG).is_some() {
         return true;
@@ -26,5 +26,5 @@ pub fn inside_an_attempt() -> bool {
 
 /// Another one of us that may drive a run.
 fn drives(pid: Pid) -> bool {
-    table::runs_this_program(pid) && !table::was_started_as(pid, "ui")
+    table::runs_this_program(pid) && !["ui", "lsp"].iter().any(|word| table::was_started_as(pid, word))
 }

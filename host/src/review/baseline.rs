@@ -52,6 +52,16 @@ impl Baseline {
         }
     }
 
+    /// A file as it is now. One that is not there accepts nothing.
+    pub fn at(path: &Path) -> Result<Baseline, BaselineError> {
+        let wrong = |why: String| BaselineError::Unreadable { place: path.display().to_string(), why };
+        match files::read_capped(path, BYTES_AT_MOST) {
+            Ok(bytes) => Baseline::parse(&bytes).map_err(wrong),
+            Err(_) if !path.exists() => Ok(Baseline { schema: 1, accepted: Vec::new() }),
+            Err(error) => Err(wrong(error.to_string())),
+        }
+    }
+
     fn parse(bytes: &[u8]) -> Result<Baseline, String> {
         let mut read: Baseline = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         if read.schema != 1 {
@@ -80,11 +90,7 @@ impl Baseline {
     /// Adds findings to a file, or makes it. What is in it already keeps its reason.
     pub fn add(path: &Path, more: Vec<AcceptedFinding>) -> Result<usize, BaselineError> {
         let wrong = |why: String| BaselineError::Unreadable { place: path.display().to_string(), why };
-        let mut baseline = match files::read_capped(path, BYTES_AT_MOST) {
-            Ok(bytes) => Baseline::parse(&bytes).map_err(wrong)?,
-            Err(_) if !path.exists() => Baseline { schema: 1, accepted: Vec::new() },
-            Err(error) => return Err(wrong(error.to_string())),
-        };
+        let mut baseline = Baseline::at(path)?;
         let before = baseline.accepted.len();
         for one in more {
             if baseline.accepted.iter().all(|known| known.fingerprint != one.fingerprint) {

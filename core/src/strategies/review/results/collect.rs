@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{AgentComplete, AgentStart, CycleBoundary, Entry, ReviewOpened, RunComplete};
-use crate::model::{Finding, PROGRAM, Proof, ReproductionResult, Severity, Sign, Verdict};
+use crate::model::{Citation, Finding, PROGRAM, Proof, ReproductionResult, Severity, Sign, Verdict};
 use crate::rules::evidence;
 use crate::run::{Cycle, Run};
 
@@ -200,8 +200,18 @@ fn list(finding: &Finding, sign: Option<Sign>, source: &str) -> Listed {
         sources: vec![source.to_owned()],
         also: Vec::new(),
         anchor: finding.anchor.clone(),
+        places: other_places(finding),
         fingerprint: of_finding(finding, sign),
     }
+}
+
+/// Lines it cites that are there, but for its own.
+fn other_places(finding: &Finding) -> Vec<(String, u32)> {
+    let own = |cited: &Citation| cited.file == finding.file && cited.line == finding.line;
+    let there =
+        finding.citations.iter().filter(|cited| cited.holds == Some(true) && cited.line > 0 && !own(cited));
+    let places: BTreeSet<(String, u32)> = there.map(|cited| (cited.file.clone(), cited.line)).collect();
+    places.into_iter().collect()
 }
 
 impl Reviewer {

@@ -98,6 +98,9 @@ pub struct Listed {
     /// The digest of the code it is about; empty where it names none.
     #[serde(skip)]
     pub anchor: String,
+    /// Other places in the reviewed tree that it rests on: file and line.
+    #[serde(skip)]
+    pub places: Vec<(String, u32)>,
 }
 
 /// Lines of the reviewed tree around what a finding cites, as the host read them.
