@@ -2,7 +2,7 @@
 //! server remembers nothing that a journal does not hold, so it can be killed at any moment.
 //!
 //! It has no way of its own to decide, land or write: what a person decides on a page starts the command that would have been
-//! typed. What may come in at all is decided in [`access`], before any page is
+//! typed. What may come in at all is decided in `access`, before any page is
 //! drawn. tokio is used in this crate and nowhere else.
 
 mod access;
