@@ -222,7 +222,7 @@ impl<W: Write> LanguageServer<W> {
                 self.look();
                 self.show(
                     MessageType::INFO,
-                    &format!("Accepted: {what} Commit {DEFAULT_BASELINE} to the base branch, so that reviews read it."),
+                    &format!("Accepted: {}. Commit {DEFAULT_BASELINE} to the base branch, so that reviews read it.", what.trim_end_matches('.')),
                 )?;
             } else {
                 self.show(MessageType::ERROR, &format!("The finding was not accepted: {}", said.trim()))?;

@@ -39,14 +39,18 @@ pub(super) struct OpenDocument {
 impl OpenDocument {
     /// Changes in their order; one without a range is the whole text.
     pub(super) fn change(&mut self, changes: Vec<TextDocumentContentChangeEvent>, unit: ColumnUnit) {
+        let mut lines = None;
         for change in changes {
             let Some(range) = change.range else {
                 self.text = change.text;
+                lines = None;
                 continue;
             };
-            let lines = EditorLines::of(&self.text);
+            let lines = lines.get_or_insert_with(|| EditorLines::of(&self.text));
             let ends = [range.start, range.end].map(|position| lines.offset(&self.text, position, unit));
-            self.text.replace_range(ends[0].min(ends[1])..ends[0].max(ends[1]), &change.text);
+            let bytes = ends[0].min(ends[1])..ends[0].max(ends[1]);
+            self.text.replace_range(bytes.clone(), &change.text);
+            lines.replaced(&self.text, &bytes, change.text.len());
         }
     }
 }
@@ -56,19 +60,23 @@ pub(super) struct EditorLines(Vec<usize>);
 
 impl EditorLines {
     pub(super) fn of(text: &str) -> EditorLines {
-        let bytes = text.as_bytes();
         let mut starts = vec![0];
-        for (at, byte) in bytes.iter().enumerate() {
-            let ends = match byte {
-                b'\n' => true,
-                b'\r' => bytes.get(at + 1) != Some(&b'\n'),
-                _ => false,
-            };
-            if ends {
-                starts.push(at + 1);
-            }
-        }
+        starts.extend(starts_in(text, 0..text.len()));
         EditorLines(starts)
+    }
+
+    /// After these bytes were replaced by `new` others: only the lines around them are looked at again.
+    fn replaced(&mut self, text: &str, old: &std::ops::Range<usize>, new: usize) {
+        // One line more on both sides: the edit may have joined or parted a `\r\n`.
+        let first = self.0.partition_point(|start| *start <= old.start).saturating_sub(2);
+        let after = self.0.partition_point(|start| *start <= old.end + 1);
+        let moved = |start: usize| start + new - old.len();
+        let tail: Vec<usize> = self.0.drain(after..).map(moved).collect();
+        let from = self.0.get(first).copied().unwrap_or(0);
+        self.0.truncate(first + 1);
+        let to = tail.first().map_or(text.len(), |start| start.saturating_sub(1));
+        self.0.extend(starts_in(text, from..to));
+        self.0.extend(tail);
     }
 
     /// The byte at a position. What is outside is brought inside: a line to the end of the text, a column to the end of
@@ -101,9 +109,50 @@ impl EditorLines {
     }
 }
 
+/// Where lines begin that end within these bytes.
+fn starts_in(text: &str, bytes: std::ops::Range<usize>) -> impl Iterator<Item = usize> {
+    let all = text.as_bytes();
+    let part = all.get(bytes.clone()).unwrap_or_default().iter().zip(bytes);
+    part.filter_map(|(byte, at)| {
+        let ends = match byte {
+            b'\n' => true,
+            b'\r' => all.get(at + 1) != Some(&b'\n'),
+            _ => false,
+        };
+        ends.then_some(at + 1)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Line breaks of all kinds are inserted, joined and parted; the lines are those of the whole text each time.
+    #[test]
+    fn u_16_lines_are_kept_over_many_edits() {
+        let pieces = ["", "a", "\n", "\r", "\r\n", "bc\nd", "\n\r", "😀"];
+        let mut text = "one\r\ntwo\nthree\rfour".to_owned();
+        let mut lines = EditorLines::of(&text);
+        let mut random = 7_u64;
+        let mut next = |below: usize| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(random >> 33).unwrap_or(0) % below.max(1)
+        };
+        for round in 0..20_000 {
+            let mut ends = [next(text.len() + 1), next(text.len() + 1)];
+            ends.sort_unstable();
+            if text.len() < 60 {
+                ends[1] = ends[0].max(ends[1].min(ends[0] + 3));
+            }
+            if !ends.iter().all(|end| text.is_char_boundary(*end)) {
+                continue;
+            }
+            let piece = pieces[next(pieces.len())];
+            text.replace_range(ends[0]..ends[1], piece);
+            lines.replaced(&text, &(ends[0]..ends[1]), piece.len());
+            assert_eq!(lines.0, EditorLines::of(&text).0, "{round}: {text:?}");
+        }
+    }
 
     fn document(text: &str) -> OpenDocument {
         let uri = super::super::address::uri_of(std::path::Path::new("/a")).expect("an address");

@@ -260,6 +260,8 @@ impl<W: Write> LanguageServer<W> {
         let document = params.text_document;
         let Some(path) = path_of(document.uri.as_str()) else { return };
         if let Some(folder) = path.parent() {
+            // It may have become a repository since.
+            self.elsewhere.remove(&real(folder));
             self.watch(folder);
         }
         let path = real(&path);
