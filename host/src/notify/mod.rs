@@ -230,6 +230,13 @@ fn trouble(channel: &str, why: &str) -> String {
     )
 }
 
+/// Not a channel: what was sent is recorded in the state folder.
+const RECORD: &str = "the record";
+
+fn unrecorded(why: &str) -> String {
+    format!("a message was sent, but that could not be recorded, so it may be sent again: {why}")
+}
+
 fn lock(troubles: &Troubles) -> MutexGuard<'_, Vec<String>> {
     troubles.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -305,12 +312,13 @@ impl Desk {
                 self.on_their_way = self.on_their_way.saturating_sub(1);
                 let kept = result.map_err(|why| (channel, why)).and_then(|()| {
                     let kept = notified::remember(&self.state, &root, &id, line, now);
-                    kept.map_err(|error| ("the state folder, which prevents repetition,", error.to_string()))
+                    kept.map_err(|error| (RECORD, error.to_string()))
                 });
-                if let Err((channel, why)) = kept
-                    && self.failed.insert(channel)
+                if let Err((what, why)) = kept
+                    && self.failed.insert(what)
                 {
-                    lock(&self.troubles).push(trouble(channel, &why));
+                    let words = if what == RECORD { unrecorded(&why) } else { trouble(what, &why) };
+                    lock(&self.troubles).push(words);
                 }
             }
             Post::Finish(_) => {}

@@ -58,6 +58,8 @@ fn notify_secrets_in_addresses_are_not_shown() {
         assert!(faults.contains("hooks.example.org/…`; allowed: https://"), "{faults}");
         assert!(!faults.contains("hidden"), "{faults}");
     }
+    let pasted = Test::new().user("notify: {webhook_secret: 'hidden-itself!'}\n").faults();
+    assert!(pasted.contains("notify.webhook_secret") && !pasted.contains("hidden"), "{pasted}");
 }
 
 #[test]
