@@ -226,7 +226,7 @@ pub fn journals(places: &Places) -> Vec<(String, PathBuf)> {
 
 fn begins_as_loop(path: &Path) -> bool {
     const ENOUGH: u64 = 64 * 1024;
-    let Ok(file) = std::fs::File::open(path) else { return false };
+    let Ok(file) = files::open_for_reading(path) else { return false };
     let mut start = Vec::new();
     let read = file.take(ENOUGH).read_to_end(&mut start);
     let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();

@@ -149,7 +149,7 @@ impl Digest {
 }
 
 /// A file of the user may be a link, as dotfile managers make them; one below `.archeflow` may not.
-fn open_for_reading(path: &Path) -> Result<File, Error> {
+pub(crate) fn open_for_reading(path: &Path) -> Result<File, Error> {
     if path.components().any(|part| part.as_os_str() == STATE) {
         let (dir, name) = Dir::parent_of(path)?;
         return dir.file(name, OFlags::RDONLY);

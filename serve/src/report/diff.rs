@@ -2,7 +2,7 @@
 //! content can't pass for a header.
 
 use archeflow_core::model::counted;
-use archeflow_core::text::{quote_path, unquote_path};
+use archeflow_core::text::{quote_path, quoted_end, unquote_path};
 
 /// How much of a diff a report shows.
 const FILES: usize = 300;
@@ -118,9 +118,8 @@ impl Diff {
     }
 
     fn begin(&mut self, line: &str) {
-        // Good for names without blanks; others are identified by the lines that follow.
-        let path = line.rsplit_once(" b/").map_or("", |(_, path)| path);
-        self.files.push(FileDiff { path: path.to_owned(), word: "changed", ..FileDiff::default() });
+        let path = named(line.trim_start_matches("diff --git "));
+        self.files.push(FileDiff { path, word: "changed", ..FileDiff::default() });
     }
 
     pub fn added(&self) -> usize {
@@ -159,9 +158,9 @@ impl FileDiff {
         } else if let Some(rest) = line.strip_prefix("--- ") {
             self.path = side(rest).unwrap_or_else(|| std::mem::take(&mut self.path));
         } else if let Some(from) = line.strip_prefix("rename from ") {
-            (self.from, self.word) = (Some(from.to_owned()), "renamed");
+            (self.from, self.word) = (Some(shown(from)), "renamed");
         } else if let Some(to) = line.strip_prefix("rename to ") {
-            to.clone_into(&mut self.path);
+            self.path = shown(to);
         } else if line.starts_with("new file") {
             self.word = "new";
         } else if line.starts_with("deleted file") {
@@ -172,6 +171,24 @@ impl FileDiff {
             self.lines.push((Kind::Note, line.to_owned()));
         }
     }
+}
+
+/// The file of a header, `a/<name> b/<name>`. Both names are the same, unless it was renamed, which other lines say; so
+/// the middle is known, whatever the name is made of.
+fn named(names: &str) -> String {
+    if names.starts_with('"') {
+        let first = quoted_end(names).and_then(|end| unquote_path(names.get(..end)?));
+        let name = first.as_deref().and_then(|name| name.strip_prefix(b"a/"));
+        return name.map_or_else(|| names.to_owned(), quote_path);
+    }
+    let half = names.len().saturating_sub(5) / 2;
+    let name = names.get(2..2 + half).filter(|name| names == format!("a/{name} b/{name}"));
+    name.unwrap_or(names).to_owned()
+}
+
+/// A name as git writes it in a line of its own.
+fn shown(name: &str) -> String {
+    unquote_path(name).map_or_else(|| name.to_owned(), |name| quote_path(&name))
 }
 
 /// `@@ -1,5 +1,6 @@`: how many lines of the old and of the new side follow.
@@ -204,6 +221,27 @@ mod tests {
         );
         assert_eq!(diff.files[0].lines[3], (Kind::Added, "+++ b/fake".to_owned()));
         assert_eq!(diff.left_out(), None);
+    }
+
+    /// A name can look like the end of a header, and files without lines have nothing else.
+    #[test]
+    fn u_16_no_name_passes_for_another() {
+        for (names, path) in [
+            ("a/x b/x", "x"),
+            ("a/evil b/README.md b/evil b/README.md", "evil b/README.md"),
+            ("a/ b/ b/ b/", " b/"),
+            ("\"a/a\\nb.txt\" \"b/a\\nb.txt\"", "\"a\\nb.txt\""),
+            ("\"a/q\\\\\" \"b/q\\\\\"", "\"q\\\\\""),
+            ("\"a/\\377.bin\" \"b/\\377.bin\"", "\"\\377.bin\""),
+            ("a/old b/new", "a/old b/new"),
+        ] {
+            let text = format!("diff --git {names}\nBinary files differ\n");
+            let diff = Diff::read(&text, None, String::new());
+            assert_eq!(diff.files[0].path, path, "{names}");
+        }
+        let renamed = "diff --git \"a/a\\tb\" b/c\nrename from \"a\\tb\"\nrename to c\n";
+        let diff = Diff::read(renamed, None, String::new());
+        assert_eq!((diff.files[0].path.as_str(), diff.files[0].from.as_deref()), ("c", Some("\"a\\tb\"")));
     }
 
     #[test]
