@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::platform::children;
 use crate::platform::files::{self as os, Mode, OFlags};
-use crate::platform::process::own_group;
+use crate::platform::process::{Pid, Signal, kill_process_group, own_group};
 
 /// The most that is read of what it printed.
 const SAID: usize = 8 * 1024;
@@ -21,6 +21,7 @@ pub struct Detached {
     printed: Option<File>,
     /// What it prints on standard output, where that is wanted.
     output: Option<File>,
+    group: Option<Pid>,
 }
 
 impl Detached {
@@ -54,6 +55,7 @@ impl Detached {
         command.stdout(wanted.map_or_else(Stdio::null, Stdio::from));
         command.stderr(errors.map_or_else(Stdio::null, Stdio::from));
         let mut child = children::spawn(own_group(&mut command))?;
+        let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let (tell, ended) = channel();
         let wait = move || {
             let code = children::wait(&mut child).ok().and_then(|status| status.code());
@@ -61,7 +63,7 @@ impl Detached {
             let _ = tell.send(code);
         };
         std::thread::Builder::new().name("detached".into()).stack_size(128 * 1024).spawn(wait)?;
-        Ok(Detached { ended, printed, output })
+        Ok(Detached { ended, printed, output, group })
     }
 
     /// Its exit code, once.
@@ -73,6 +75,10 @@ impl Detached {
     pub fn output(&self, limit: Duration, longest: u64) -> io::Result<Vec<u8>> {
         let ended = self.ended.recv_timeout(limit);
         if ended == Err(RecvTimeoutError::Timeout) {
+            // Nobody waits for it any more.
+            if let Some(group) = self.group {
+                let _ = kill_process_group(group, Signal::KILL);
+            }
             return Err(io::Error::other(format!("it has not ended within {} s", limit.as_secs())));
         }
         let Some(file) = &self.output else { return Ok(Vec::new()) };

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use archeflow_core::digest;
-use archeflow_core::projections::inbox::{InboxItem, InboxRun};
+use archeflow_core::projections::inbox::{DamagedRun, InboxItem, InboxRun};
 use archeflow_core::run::Run;
 use archeflow_core::text::short_line;
 use archeflow_host::platform::files;
@@ -100,6 +100,15 @@ impl Catalog {
         self.state.as_deref()
     }
 
+    /// Why the list of repositories can't be read.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        let state = self.state.as_deref()?;
+        if !state.is_dir() {
+            return Some(format!("{} is gone", state.display()));
+        }
+        repositories::read(state).err().map(|error| error.to_string())
+    }
+
     /// What can't be read is missing here: the folder may belong to something else by now.
     pub(crate) fn repositories(&self) -> Vec<Arc<Repository>> {
         let known = self.state.as_deref().and_then(|state| repositories::read(state).ok());
@@ -188,7 +197,8 @@ impl Catalog {
 
     fn active(&self, seen: CatalogRun) -> Option<ActiveRun> {
         let id = &seen.entry.run_id;
-        let run = self.fold(&seen.repository.events().join(format!("{id}.jsonl")))?;
+        let journal = seen.repository.events().join(format!("{id}.jsonl"));
+        let Some(run) = self.fold(&journal) else { return damaged(seen, &journal) };
         let mut item = InboxItem::of(InboxRun {
             run_id: id,
             name: id,
@@ -204,6 +214,20 @@ impl Catalog {
         }
         Some(ActiveRun { seen, run, item })
     }
+}
+
+/// A person has to look at it; one whose journal was removed is in the way of nothing.
+fn damaged(seen: CatalogRun, journal: &Path) -> Option<ActiveRun> {
+    let read = Journal::read(journal).map_err(|error| error.to_string());
+    let why = read.and_then(|text| log::fold(&text).map_err(|error| error.to_string())).err()?;
+    let id = seen.entry.run_id.clone();
+    let repository = &seen.repository.root.display().to_string();
+    let item =
+        DamagedRun { run_id: &id, name: &id, repository, here: false, why: &short_line(&why, 300) }.into();
+    // When it was last heard of is all that is known.
+    let mut run = Run::default();
+    run.last = clock::read(&seen.entry.ts);
+    journal.exists().then(|| ActiveRun { seen, run: Arc::new(run), item })
 }
 
 /// What matters most comes first: a question, then a run that stopped by itself, a change to land, and the rest.

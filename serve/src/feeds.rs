@@ -64,6 +64,8 @@ struct FeedState {
     forgotten: u64,
     /// The parts of the page, with the version of their last change.
     parts: (u64, Arc<str>),
+    /// How often another journal has taken the place of this one.
+    restarts: u64,
     /// What each agent printed last, by its start.
     heard: BTreeMap<u64, (u64, Arc<str>)>,
 }
@@ -246,7 +248,12 @@ impl Watcher {
                 }
             }
             Watcher::Run { model, sent, drawn } => {
+                let restarts = model.restarts;
                 let changed = model.refresh() || !*drawn;
+                if model.restarts != restarts {
+                    *sent = 0;
+                    feed.change(FeedState::begin_again);
+                }
                 *drawn = true;
                 for (seq, text) in model.listen() {
                     feed.change(|state| {
@@ -272,6 +279,14 @@ fn new_lines(model: &RunModel, sent: usize) -> Vec<(u64, Arc<str>)> {
 }
 
 impl FeedState {
+    /// Another journal has taken the place of this one: every page has to be drawn anew.
+    fn begin_again(&mut self) {
+        self.lines.clear();
+        self.heard.clear();
+        (self.end, self.forgotten) = (0, 0);
+        self.restarts += 1;
+    }
+
     fn grow(&mut self, model: &RunModel, lines: Vec<(u64, Arc<str>)>, parts: String) {
         if self.lines.is_empty() {
             let before = model.entries.len().saturating_sub(REMEMBERED + 1);
@@ -291,10 +306,17 @@ impl FeedState {
 async fn feed_stream(feed: &Arc<Feed>, from: Option<u64>, send: &mpsc::Sender<Bytes>) {
     let mut changes = feed.changed.subscribe();
     let mut at = from.unwrap_or_else(|| feed.state().end);
+    let mut restarts = feed.state().restarts;
     // The page was just drawn: parts are sent when they have changed since.
     let mut seen = 0;
     loop {
-        let text = news(&feed.state(), &mut at, &mut seen);
+        let text = {
+            let state = feed.state();
+            // No byte is before the beginning, so this makes the page load again.
+            at = if state.restarts == restarts { at } else { u64::MAX };
+            restarts = state.restarts;
+            news(&state, &mut at, &mut seen)
+        };
         if !text.is_empty() && send.send(Bytes::from(text)).await.is_err() {
             return;
         }

@@ -1,9 +1,12 @@
 //! What a person can decide about a run now, each with the command that does it. The list is made from the steps that the
 //! program prints for the run in its present state, so a page can start nothing else.
 
-use archeflow_core::event::QuestionKind;
+use archeflow_core::event::{
+    Event, LoopHeard, MergeRequested, QuestionAnswered, QuestionKind, RunContinued, RunDiscarded,
+};
 use archeflow_core::model::Money;
 use archeflow_core::projections::view::{self, Tone, capital};
+use archeflow_host::control::Requester;
 
 use crate::run_model::{RunModel, Standing};
 
@@ -58,6 +61,46 @@ impl Offer {
         arguments
     }
 
+    /// Whether this line of a journal is the decision, with the person's text.
+    pub(crate) fn is_made_by(&self, event: &Event, text: &str) -> bool {
+        let verb = self.verb();
+        let page = |by: &str| by == Requester::Page.name();
+        let has = |flag: &str| self.words.iter().any(|word| matches!(word, Word::Said(said) if said == flag));
+        if let Some(line) = event.body::<QuestionAnswered>() {
+            let said = match self.words.last() {
+                Some(Word::Said(said)) => said,
+                Some(Word::Text) | None => text,
+            };
+            return verb == "answer" && page(&line.by) && line.text.trim() == said.trim();
+        }
+        if let Some(line) = event.body::<RunContinued>() {
+            let when = |flag: &str| if has(flag) { text.trim() } else { "" };
+            let same = line.ruling.trim() == when("--ruling")
+                && line.rescope.trim() == when("--rescope")
+                && line.reason.trim() == when("--reason")
+                && line.accept.is_empty() != has("--accept");
+            return matches!(verb, "continue" | "resume") && page(&line.by) && same;
+        }
+        if let Some(line) = event.body::<LoopHeard>() {
+            let same = text.is_empty() || line.text.is_empty() || line.text.trim() == text.trim();
+            return verb == "loop" && page(&line.by) && same;
+        }
+        match verb {
+            "merge" => event.body::<MergeRequested>().is_some_and(|line| page(&line.by)),
+            "discard" => event.body::<RunDiscarded>().is_some_and(|line| page(&line.by)),
+            // Whoever resumed it: it goes on.
+            "resume" => true,
+            _ => false,
+        }
+    }
+
+    fn verb(&self) -> &str {
+        match self.words.get(1) {
+            Some(Word::Said(verb)) => verb,
+            Some(Word::Text) | None => "",
+        }
+    }
+
     /// Whether it makes something land.
     pub(crate) fn lands(&self) -> bool {
         self.command.starts_with("archeflow merge ") || self.command == "archeflow loop approve"
@@ -73,6 +116,7 @@ impl Offer {
         let again = has("--ruling") || has("--rescope") || has("--one-more-cycle");
         let (then, asks_again) = match verb {
             "answer" => ("The run goes on with your answer.", false),
+            "continue" if has("--one-more-cycle") => ("One more cycle, as it is.", false),
             "continue" if again => ("One more cycle. All agents are given what you wrote.", false),
             "continue" => ("The rest is judged again; if nothing is open, it is tested and lands.", false),
             "merge" => {
@@ -110,9 +154,10 @@ pub(crate) fn decisions(run: &RunModel) -> Vec<Offer> {
     let listed: Vec<(String, &str)> = match (run.standing(), &state.outcome) {
         (Standing::Ended(_), Some(_)) if run.story.tone() == Tone::Good => Vec::new(),
         (Standing::Ended(_), Some(outcome)) => view::next_steps(id, state, outcome),
-        (Standing::Interrupted | Standing::Paused, _) => {
+        (Standing::Interrupted, _) => {
             vec![(format!("archeflow resume {id}"), "go on from where it stopped"), discard(id)]
         }
+        (Standing::Paused, _) => vec![(format!("archeflow resume {id}"), "go on from where it stopped")],
         (Standing::Asks, _) => answers(run),
         (Standing::Running | Standing::Ended(_), _) => Vec::new(),
     };

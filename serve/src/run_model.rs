@@ -28,6 +28,8 @@ pub(crate) struct RunModel {
     pub(crate) now: u64,
     /// This machine did not start it.
     pub(crate) foreign: bool,
+    /// How often the journal was replaced by another one.
+    pub(crate) restarts: u64,
     follower: Follower,
     tail: Tail,
 }
@@ -48,6 +50,11 @@ impl RunModel {
     pub(crate) fn read(repository: &Arc<Repository>, id: &str, foreign: bool) -> Option<RunModel> {
         let events = repository.events();
         let follower = Follower::open(&events, id).ok()?;
+        let model = RunModel::read_with(follower, repository, id, foreign);
+        (!model.entries.is_empty()).then_some(model)
+    }
+
+    fn read_with(follower: Follower, repository: &Arc<Repository>, id: &str, foreign: bool) -> RunModel {
         let tail = Tail::new(&repository.root.join(".archeflow/artifacts").join(id));
         let mut model = RunModel {
             repository: Arc::clone(repository),
@@ -59,16 +66,21 @@ impl RunModel {
             live: LiveRun::new(id, Driven::Nobody),
             now: 0,
             foreign,
+            restarts: 0,
             follower,
             tail,
         };
-        model.refresh();
+        model.look();
         model.listen();
-        (!model.entries.is_empty()).then_some(model)
+        model
     }
 
     /// Reads what was added to the journal, and whether a process drives the run. Says whether anything is different.
     pub(crate) fn refresh(&mut self) -> bool {
+        if self.follower.is_another_file() { self.begin_again() } else { self.look() }
+    }
+
+    fn look(&mut self) -> bool {
         let before = (self.entries.len(), self.damage.is_some(), self.live.driven.clone());
         if self.damage.is_none() {
             self.damage = self.read_on();
@@ -83,6 +95,18 @@ impl RunModel {
             self.story = Story::of(&self.id, &self.entries);
         }
         before != (self.entries.len(), self.damage.is_some(), self.live.driven.clone())
+    }
+
+    /// The journal was replaced, cut or removed: what was read of it says nothing any more.
+    fn begin_again(&mut self) -> bool {
+        let Ok(follower) = Follower::open(&self.repository.events(), &self.id) else {
+            let was_whole = self.damage.is_none();
+            self.damage = Some("the journal is gone".to_owned());
+            return was_whole;
+        };
+        let another = RunModel::read_with(follower, &self.repository, &self.id, self.foreign);
+        *self = RunModel { restarts: self.restarts + 1, ..another };
+        true
     }
 
     /// What running agents have printed since the last call.

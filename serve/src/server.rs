@@ -4,8 +4,10 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use archeflow_host::clock;
@@ -14,7 +16,10 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
 use tokio::sync::{Notify, Semaphore};
+use tokio::time::Sleep;
 
 use crate::access::{Access, IN, Secret};
 use crate::catalog::Catalog;
@@ -51,11 +56,18 @@ pub struct Limits {
     pub head: usize,
     /// Until they are complete, and between two requests of a connection.
     pub head_time: Duration,
+    /// How long a client may take nothing of what is sent to it.
+    pub write_time: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { connections: 64, head: 16 * 1024, head_time: Duration::from_secs(15) }
+        Limits {
+            connections: 64,
+            head: 16 * 1024,
+            head_time: Duration::from_secs(15),
+            write_time: Duration::from_secs(15),
+        }
     }
 }
 
@@ -225,6 +237,66 @@ async fn either(one: impl Future<Output = ()>, other: impl Future<Output = ()>) 
     .await;
 }
 
+/// A connection that ends when the client takes nothing of what is sent to it for too long: otherwise whoever reaches the
+/// port could hold all places with requests whose answers they never read.
+struct TakesWhatIsSent {
+    stream: TcpStream,
+    limit: Duration,
+    /// Runs while something waits to be taken.
+    patience: Option<Pin<Box<Sleep>>>,
+}
+
+impl TakesWhatIsSent {
+    fn new(stream: TcpStream, limit: Duration) -> TakesWhatIsSent {
+        TakesWhatIsSent { stream, limit, patience: None }
+    }
+
+    fn within_limit<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        polled: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if polled.is_ready() {
+            self.patience = None;
+            return polled;
+        }
+        let patience = self.patience.get_or_insert_with(|| Box::pin(tokio::time::sleep(self.limit)));
+        match patience.as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl AsyncRead for TakesWhatIsSent {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, into)
+    }
+}
+
+impl AsyncWrite for TakesWhatIsSent {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.within_limit(context, polled)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
 /// Said to a connection that is one too many.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
@@ -243,6 +315,7 @@ async fn accept(listener: tokio::net::TcpListener, router: Router, limits: Limit
         let service = TowerToHyperService::new(router.clone());
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new()).header_read_timeout(limits.head_time).max_buf_size(limits.head);
+        let stream = TakesWhatIsSent::new(stream, limits.write_time);
         let connection = http.serve_connection(TokioIo::new(stream), service);
         tokio::spawn(async move {
             // A client that breaks off or writes no HTTP has got its answer, or wants none.

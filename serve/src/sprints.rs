@@ -37,7 +37,10 @@ impl SprintFolder {
 
     /// What `control-center.md` says.
     pub(crate) fn center(&self) -> Option<String> {
-        let bytes = files::read_capped(&center::file(&self.place), 400_000).ok()?;
+        let file = center::file(&self.place);
+        // A link out of the folder shows what a cloned repository chooses.
+        let inside = file.canonicalize().ok()?.starts_with(self.root().canonicalize().ok()?);
+        let bytes = files::read_capped(&file, 400_000).ok().filter(|_| inside)?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 }

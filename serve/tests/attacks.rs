@@ -321,6 +321,34 @@ fn u_16_a_port_in_use_is_said() {
     assert!(matches!(Server::bind(options), Err(ServeError::PortInUse { .. })));
 }
 
+/// Requests whose answers nobody reads hold no place for ever.
+#[test]
+fn u_16_a_client_that_takes_nothing_loses_its_place() {
+    let served = Served::with(|options| {
+        options.limits.connections = 2;
+        options.limits.write_time = Duration::from_millis(1);
+    });
+    let greedy: Vec<TcpStream> = (0..2)
+        .map(|_| {
+            let mut stream = served.connect();
+            stream.set_nonblocking(true).unwrap();
+            let requests =
+                format!("GET /nowhere HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", served.port).repeat(200);
+            // Until nothing more is taken: then the server waits for its own answers to be taken.
+            while stream.write_all(requests.as_bytes()).is_ok() {}
+            stream
+        })
+        .collect();
+    let begun = std::time::Instant::now();
+    let ask =
+        format!("GET /style.css HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\n\r\n", served.port);
+    while !served.raw(ask.as_bytes()).starts_with("HTTP/1.1 401") {
+        assert!(begun.elapsed() < LONG, "the places are never given back");
+        std::thread::yield_now();
+    }
+    drop(greedy);
+}
+
 #[test]
 fn u_16_a_server_without_requests_ends_if_it_should() {
     let mut served = Served::with(|options| options.idle_exit = Some(Duration::from_millis(1)));

@@ -11,12 +11,24 @@ pub(crate) struct UiArgs {
     #[arg(long)]
     pub(crate) open: bool,
     /// One more name the pages are reached by, through a tunnel of yours, e.g. box.tail1234.ts.net
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = host_name)]
     pub(crate) host: Option<String>,
     /// Show only; decide nothing on the pages
     #[arg(long)]
     pub(crate) read_only: bool,
     /// End after N minutes without a request
-    #[arg(long, value_name = "MINUTES")]
+    #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) idle_exit: Option<u64>,
+}
+
+/// As a browser writes it in `Host`: a name, and a port if it is not the usual one.
+fn host_name(text: &str) -> Result<String, String> {
+    let (name, port) = text.rsplit_once(':').map_or((text, None), |(name, port)| (name, Some(port)));
+    let is_name =
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-'));
+    let is_port = port.is_none_or(|port| port.parse::<u16>().is_ok());
+    if is_name && is_port {
+        return Ok(text.to_ascii_lowercase());
+    }
+    Err("a name such as box.tail1234.ts.net is needed, without https:// and without a path".to_owned())
 }

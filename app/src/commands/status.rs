@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use archeflow_core::model::{Outcome, Reason};
-use archeflow_core::projections::inbox::{InboxItem, InboxRun};
+use archeflow_core::projections::inbox::{DamagedRun, InboxItem, InboxRun};
 use archeflow_core::projections::view;
 use archeflow_core::rules::run_names::{self, NamedRun};
 use archeflow_core::run::Run;
@@ -211,16 +211,22 @@ enum Sorted {
 /// The run with what to do about it; without anything to do it is among those that have ended.
 fn sorted(mut seen: ListedRun, name: &str, here: Option<&Path>) -> Sorted {
     let path = seen.root.join(".archeflow/events").join(format!("{}.jsonl", seen.entry.run_id));
-    let folded = Journal::read(&path).ok().and_then(|text| log::fold(&text).ok());
-    let Some(run) = folded else { return Sorted::Unread };
-    let found = InboxItem::of(InboxRun {
-        run_id: &seen.entry.run_id,
-        name,
-        repository: &seen.root.display().to_string(),
-        here: here == Some(&*seen.root),
-        interrupted: seen.interrupted,
-        run: &run,
-    });
+    let (repository, here) = (&seen.root.display().to_string(), here == Some(&*seen.root));
+    let run_id = seen.entry.run_id.as_str();
+    let folded = Journal::read(&path)
+        .map_err(|error| error.to_string())
+        .and_then(|text| log::fold(&text).map_err(|error| error.to_string()));
+    let run = match folded {
+        Ok(run) => run,
+        // One that was removed is not in the way of anything.
+        Err(_) if !path.exists() => return Sorted::Unread,
+        Err(why) => {
+            let item = DamagedRun { run_id, name, repository, here, why: &why }.into();
+            return Sorted::Active(Active { seen, item });
+        }
+    };
+    let interrupted = seen.interrupted;
+    let found = InboxItem::of(InboxRun { run_id, name, repository, here, interrupted, run: &run });
     let Some(mut item) = found else {
         if run.outcome.as_ref().is_some_and(|outcome| outcome.reason == Reason::Discarded) {
             Reason::Discarded.name().clone_into(&mut seen.entry.status);

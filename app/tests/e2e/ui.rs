@@ -194,6 +194,11 @@ fn u_16_the_pages_show_a_run_and_a_ruling_is_made_there() {
     assert_eq!(status(&decide(&browser.token, at, "x")), "403", "with another");
     assert_eq!(status(&decide(csrf, "1", "x")), "409", "about another line");
     assert_eq!(status(&decide(csrf, at, " ")), "422", "without a text");
+    assert_eq!(status(&decide(csrf, at, "a\0b")), "422", "with a NUL");
+    let gives_up = choice(&page, "archeflow discard");
+    let fields = [("csrf", csrf), ("run", run), ("at", at), ("choice", &gives_up), ("text", "because")];
+    let dropped = browser.post(&fields);
+    assert!(status(&dropped) == "422" && dropped.contains("because"), "words are not dropped: {dropped}");
     assert_eq!(test.journal_bytes(&id), before, "nothing was done");
     let done = decide(csrf, at, "RULED: it's the guard; $(touch x) `y` \"z\"\n--auto-merge");
     assert_eq!(status(&done), "303", "{done}");
@@ -257,7 +262,7 @@ fn u_16_of_two_browsers_that_decide_at_once_one_is_refused() {
             .zip(&forms)
             .map(|(browser, (choice, body))| {
                 scope.spawn(move || {
-                    let body = format!("{body}&choice={choice}&text=mine");
+                    let body = format!("{body}&choice={choice}&text=mine+at+{}", browser.port);
                     let head = format!(
                         "POST /do HTTP/1.1\r\nOrigin: http://127.0.0.1:{}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: {}",
                         browser.port,
@@ -270,9 +275,15 @@ fn u_16_of_two_browsers_that_decide_at_once_one_is_refused() {
         posts.into_iter().map(|post| post.join().unwrap()).collect()
     });
     let events = wait_for_end(&test, &id);
-    let continued = events.iter().filter(|line| line["type"] == "run.continued").count();
-    assert_eq!(continued, 1, "{answers:?}");
-    assert!(answers.iter().any(|answer| status(answer) == "303"), "{answers:?}");
+    let continued: Vec<&Value> = events.iter().filter(|line| line["type"] == "run.continued").collect();
+    assert_eq!(continued.len(), 1, "{answers:?}");
+    // Whoever was not heard is told, with what they wrote.
+    for (browser, answer) in browsers.iter().zip(&answers) {
+        let text = format!("mine at {}", browser.port);
+        let heard = continued[0]["data"]["ruling"] == *text;
+        assert_eq!(status(answer), if heard { "303" } else { "409" }, "{text}: {answer}");
+        assert!(heard || answer.contains(&text), "{answer}");
+    }
 }
 
 #[test]
@@ -660,6 +671,71 @@ fn u_16_what_is_damaged_torn_or_gone_is_said() {
     fs::rename(test.repo.join("gone"), test.repo.join(".archeflow")).unwrap();
     fs::write(&journal, &whole).unwrap();
     assert_eq!(status(&browser.get(&path)), "200");
+}
+
+#[test]
+fn u_16_a_run_that_waits_stays_in_the_inbox_when_its_journal_is_damaged() {
+    let (test, id) = broken();
+    let browser = Browser::open(&test, &[]);
+    let journal = test.repo.join(format!(".archeflow/events/{id}.jsonl"));
+    let whole = fs::read(&journal).unwrap();
+    let bend = |at: usize| {
+        let mut bent = whole.clone();
+        bent[at] ^= 1;
+        fs::write(&journal, &bent).unwrap();
+    };
+    for at in [whole.len() / 2, 40] {
+        bend(at);
+        let inbox = browser.get("/");
+        assert!(inbox.contains("journal can") && inbox.contains(TASK) && !inbox.contains("<form"), "{inbox}");
+        let listed = test.command(env!("CARGO_BIN_EXE_archeflow")).arg("status").output().unwrap();
+        let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+        assert!(listed.contains(&id) && listed.contains("its journal can't be read"), "{listed}");
+    }
+    fs::write(&journal, &whole).unwrap();
+    assert!(browser.get("/").contains("--ruling"));
+}
+
+#[test]
+fn u_16_a_page_begins_again_when_its_journal_is_replaced() {
+    let (test, id) = broken();
+    let browser = Browser::open(&test, &[]);
+    let of = browser.run_page().trim_start_matches('/').to_owned();
+    let journal = test.repo.join(format!(".archeflow/events/{id}.jsonl"));
+    let whole = fs::read(&journal).unwrap();
+    let head = format!("GET /events?of={of}&from={} HTTP/1.1\r\nAccept: text/event-stream", whole.len());
+    let mut lines = BufReader::new(browser.send(&head, "")).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line == "event: parts"));
+    // Cut in place.
+    let second = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    fs::write(&journal, &whole[..second]).unwrap();
+    assert!(lines.any(|line| line == "event: reload"));
+    // Replaced by another file.
+    let other = journal.with_extension("other");
+    fs::write(&other, &whole).unwrap();
+    fs::rename(&other, &journal).unwrap();
+    assert!(lines.any(|line| line == "event: reload"));
+    assert!(browser.get(&browser.run_page()).contains("--ruling"));
+}
+
+/// A repository can hold anything where a journal should be; a thread that waits for it would be lost.
+#[test]
+fn u_16_a_pipe_in_place_of_a_journal_holds_nobody_up() {
+    let (test, id) = broken();
+    let browser = Browser::open(&test, &[]);
+    let journal = test.repo.join(format!(".archeflow/events/{id}.jsonl"));
+    let aside = journal.with_extension("aside");
+    fs::rename(&journal, &aside).unwrap();
+    assert!(Command::new("mkfifo").arg(&journal).status().unwrap().success());
+    // More often than the server has threads.
+    for _ in 0..3 {
+        for page in ["/loops", "/", "/runs", "/reviews", "/memory", "/scores"] {
+            assert_eq!(status(&browser.get(page)), "200", "{page}");
+        }
+    }
+    fs::remove_file(&journal).unwrap();
+    fs::rename(&aside, &journal).unwrap();
+    assert!(browser.get("/").contains("--ruling"));
 }
 
 #[test]

@@ -71,6 +71,36 @@ impl InboxItem {
     }
 }
 
+/// A run whose journal can't be read: what it waits for is not known, so a person has to look.
+#[derive(Debug, Clone, Copy)]
+pub struct DamagedRun<'a> {
+    pub run_id: &'a str,
+    pub name: &'a str,
+    pub repository: &'a str,
+    pub here: bool,
+    pub why: &'a str,
+}
+
+impl From<DamagedRun<'_>> for InboxItem {
+    fn from(found: DamagedRun<'_>) -> InboxItem {
+        let DamagedRun { run_id, name, repository, here, why } = found;
+        let place = if here { String::new() } else { format!(" --repo {}", shell_word(repository)) };
+        InboxItem {
+            run_id: run_id.to_owned(),
+            repository: repository.to_owned(),
+            interrupted: false,
+            paused: false,
+            waiting: true,
+            cycle: 0,
+            phase: None,
+            reason: None,
+            question: None,
+            detail: format!("its journal can't be read: {why}"),
+            next: format!("archeflow show {name}{place}"),
+        }
+    }
+}
+
 fn next(run_id: &str, run: &Run, interrupted: bool) -> Option<String> {
     match &run.outcome {
         Some(

@@ -39,6 +39,14 @@ impl Follower {
         Ok(Follower { file, path, run_id, end: 0, lines: 0, last: None, buffer: Vec::new() })
     }
 
+    /// Whether the journal was cut, replaced or removed since it was opened.
+    pub fn is_another_file(&self) -> bool {
+        let (Ok(open), Ok(named)) = (self.file.metadata(), std::fs::symlink_metadata(&self.path)) else {
+            return true;
+        };
+        open.len() < self.end || os::identity(&open) != os::identity(&named)
+    }
+
     /// Hands over the whole lines that were added, a bounded number of them. Says whether there were any; then there
     /// may be more.
     pub fn more(&mut self, mut see: impl FnMut(&Read<'_>)) -> Result<bool, Error> {

@@ -67,7 +67,10 @@ function open() {
   const from = last === "" ? "" : `&from=${encodeURIComponent(last)}`;
   source = new EventSource(`/events?of=${encodeURIComponent(body.dataset.events)}${from}`);
   source.addEventListener("open", () => say(calm, true));
-  source.addEventListener("error", () => say("Not connected; trying again", false));
+  source.addEventListener("error", () => {
+    const gone = source && source.readyState === EventSource.CLOSED;
+    say(gone ? "Not connected. Reload the page, or open the address that archeflow ui printed last" : "Not connected; trying again", false);
+  });
   source.addEventListener("parts", parts);
   source.addEventListener("line", line);
   source.addEventListener("heard", heard);

@@ -68,9 +68,10 @@ fn decided(ui: &Ui, body: &Bytes) -> Response {
     };
     let at = fields.get("at").and_then(|at| at.parse::<u64>().ok());
     let steers = fields.get("steer");
+    let text = fields.get("text").unwrap_or_default().replace("\r\n", "\n");
     // A run that is stopped or paused is meant as it is, whatever it has done meanwhile.
     if steers.is_none() && at != Some(run.run().decision_line()) {
-        return answer(ui, &run, StatusCode::CONFLICT, &moved());
+        return answer(ui, &run, StatusCode::CONFLICT, &moved(), &text);
     }
     let choice = fields.get("choice").unwrap_or_default();
     let offer = match (steers, fields.get("accept")) {
@@ -78,12 +79,14 @@ fn decided(ui: &Ui, body: &Bytes) -> Response {
         (None, Some(finding)) => offers::accepting(&run, finding),
         (None, None) => choice.parse::<usize>().ok().and_then(|n| offers::decisions(&run).into_iter().nth(n)),
     };
-    let Some(offer) = offer else { return answer(ui, &run, StatusCode::CONFLICT, &moved()) };
-    let text = fields.get("text").unwrap_or_default().replace("\r\n", "\n");
-    if offer.needs_text && (text.trim().is_empty() || text.chars().count() > TEXT) {
+    let Some(offer) = offer else {
         let words =
-            html! { b { "Nothing was done." } " This choice needs a text of at most " (TEXT) " characters." };
-        return answer(ui, &run, StatusCode::UNPROCESSABLE_ENTITY, &words);
+            html! { b { "Nothing was done: there is no such choice any more." } " This is how it is now." };
+        return answer(ui, &run, StatusCode::CONFLICT, &words, &text);
+    };
+    if let Some(why) = wrong_text(&offer, &text) {
+        let words = html! { b { "Nothing was done." } " " (why) };
+        return answer(ui, &run, StatusCode::UNPROCESSABLE_ENTITY, &words, &text);
     }
     if offer.asks_again && fields.get("sure") != Some("yes") {
         let overview = ui.catalog.overview();
@@ -93,13 +96,34 @@ fn decided(ui: &Ui, body: &Bytes) -> Response {
     start(ui, &run, &offer, text.trim(), steers.is_some())
 }
 
+/// What a person writes is passed on whole, or they are told why not.
+fn wrong_text(offer: &Offer, text: &str) -> Option<&'static str> {
+    let empty = text.trim().is_empty();
+    if offer.needs_text && empty {
+        Some("This choice needs a text.")
+    } else if !offer.needs_text && !empty {
+        Some("This choice passes no text on. Choose one that does, or empty the field.")
+    } else if text.chars().count() > TEXT {
+        Some("The text is longer than 20,000 characters.")
+    } else if text.contains('\0') {
+        Some("The text has a NUL character, which no command can be given.")
+    } else {
+        None
+    }
+}
+
 fn moved() -> Markup {
     html! { b { "The run has moved since the page was drawn, so nothing was done." } " This is how it is now." }
 }
 
 /// The page of the run, with what is to be said about the decision.
-fn answer(ui: &Ui, run: &RunModel, status: StatusCode, words: &Markup) -> Response {
-    let alert = html! { div.alert role="alert" { (words) } };
+fn answer(ui: &Ui, run: &RunModel, status: StatusCode, words: &Markup, text: &str) -> Response {
+    let alert = html! {
+        div.alert role="alert" {
+            (words)
+            @if !text.trim().is_empty() { p { "What you wrote:" } pre.text { (short_text(text, TEXT)) } }
+        }
+    };
     page(status, whole(ui, run, Part::Change, &Fields::read(b""), &alert))
 }
 
@@ -120,10 +144,10 @@ fn start(ui: &Ui, run: &RunModel, offer: &Offer, text: &str, steers: bool) -> Re
         Ok(started) => started,
         Err(error) => {
             let words = html! { b { "The command could not be started: " } (error) };
-            return answer(ui, run, StatusCode::INTERNAL_SERVER_ERROR, &words);
+            return answer(ui, run, StatusCode::INTERNAL_SERVER_ERROR, &words, text);
         }
     };
-    match outcome(&started, run, steers) {
+    match outcome(&started, run, offer, text, steers) {
         Came::Begun => to(&run.address()),
         Came::Refused(code) => {
             let now = RunModel::read(&run.repository, &run.id, run.foreign);
@@ -131,7 +155,7 @@ fn start(ui: &Ui, run: &RunModel, offer: &Offer, text: &str, steers: bool) -> Re
                 b { "Nothing was done: " code { (offer.command) } " ended" @if let Some(code) = code { " with " (code) } "." }
                 pre.text { (short_text(&started.said(), 4_000)) }
             };
-            answer(ui, now.as_ref().unwrap_or(run), StatusCode::CONFLICT, &words)
+            answer(ui, now.as_ref().unwrap_or(run), StatusCode::CONFLICT, &words, text)
         }
     }
 }
@@ -143,6 +167,12 @@ fn sprint_decided(ui: &Ui, sprint: &str, fields: &Fields) -> Response {
         return missing(ui, "There is no such sprint any more.");
     };
     let text = fields.get("text").unwrap_or_default().trim();
+    if ["text", "project", "item"]
+        .iter()
+        .any(|name| fields.get(name).is_some_and(|value| value.contains('\0')))
+    {
+        return plain(StatusCode::UNPROCESSABLE_ENTITY, "A field has a NUL character. Nothing was done.");
+    }
     let refuse = |words: &Markup| {
         let alert = html! { div.alert role="alert" { (words) } };
         // A queue that no sprint has run yet has no board.
@@ -194,6 +224,9 @@ fn lesson_forgotten(ui: &Ui, lesson: &str, fields: &Fields) -> Response {
     let Some(repository) = repository.filter(|known| !known.missing) else {
         return missing(ui, "There is no such repository any more.");
     };
+    if lesson.contains('\0') {
+        return plain(StatusCode::UNPROCESSABLE_ENTITY, "The name has a NUL character. Nothing was done.");
+    }
     let arguments = ["memory", "forget", "--", lesson].map(str::to_owned);
     match to_its_end(ui, &arguments, &repository.root) {
         Ok(()) => to("/memory"),
@@ -229,21 +262,35 @@ enum Came {
     Refused(Option<i32>),
 }
 
-/// Waits until the journal has grown or the command has ended. One that takes longer is under way.
-fn outcome(started: &Detached, run: &RunModel, steers: bool) -> Came {
+/// Waits until the decision is in the journal or the command has ended. One that takes longer is under way.
+///
+/// Others may decide at the same moment, so that the journal has grown says nothing: the line has to be this decision.
+fn outcome(started: &Detached, run: &RunModel, offer: &Offer, text: &str, steers: bool) -> Came {
     let journal = run.repository.events().join(format!("{}.jsonl", run.id));
     let begun = Instant::now();
+    let (mut seen, mut is_there) = (run.end(), false);
     while begun.elapsed() < FIRST_LINE {
-        let grown = length(&journal) > run.end();
-        match started.ended() {
-            Some(_) if grown => return Came::Begun,
+        // Asked first: what it wrote before it ended is in the journal then.
+        let ended = started.ended();
+        let length = length(&journal);
+        if length != seen {
+            seen = length;
+            is_there = is_in_journal(run, offer, text);
+        }
+        match ended {
+            _ if is_there && !steers => return Came::Begun,
             Some(Some(0)) => return Came::Begun,
             Some(code) => return Came::Refused(code),
-            None if grown && !steers => return Came::Begun,
             None => std::thread::sleep(LOOK),
         }
     }
     Came::Begun
+}
+
+fn is_in_journal(run: &RunModel, offer: &Offer, text: &str) -> bool {
+    let now = RunModel::read(&run.repository, &run.id, run.foreign);
+    let entries = now.as_ref().map_or(&[][..], |now| now.entries.get(run.entries.len()..).unwrap_or(&[]));
+    entries.iter().any(|entry| offer.is_made_by(&entry.event, text))
 }
 
 fn length(path: &Path) -> u64 {

@@ -124,7 +124,9 @@ fn printed(ui: &Ui, words: &[&str], folder: &Path) -> Response {
     match answer {
         Err(error) => failed(StatusCode::INTERNAL_SERVER_ERROR, &format!("it can't be read: {error}")),
         Ok((output, said)) if output.is_empty() => {
-            failed(StatusCode::INTERNAL_SERVER_ERROR, &short_text(&said, 2_000))
+            let said = short_text(said.trim(), 2_000);
+            let why = if said.is_empty() { "the command printed nothing; is the disk full?" } else { &said };
+            failed(StatusCode::INTERNAL_SERVER_ERROR, why)
         }
         Ok((output, _)) => {
             let mut response = Response::new(Body::from(output));

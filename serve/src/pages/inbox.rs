@@ -78,8 +78,17 @@ fn waiting(overview: &Overview, shown: Option<&ActiveRun>) -> Markup {
 fn detail(ui: &Ui, active: &ActiveRun) -> Markup {
     let seen = &active.seen;
     match RunModel::read(&seen.repository, &seen.entry.run_id, seen.foreign) {
-        Some(run) => decide::draw(ui, &run, false),
-        None => html! { section.panel { p.empty { "Its journal can't be read any more." } } },
+        Some(run) if run.damage.is_none() => decide::draw(ui, &run, false),
+        _ => html! {
+            section.panel {
+                div.body {
+                    p { "Its journal can't be read to its end, so nothing can be decided about it here." }
+                    p.muted { (short_line(&active.item.detail, 400)) }
+                    p { code { (short_line(&active.item.next, 400)) } }
+                    p { a.btn href=(address(&seen.repository.key, &seen.entry.run_id)) { "See what can be read" } }
+                }
+            }
+        },
     }
 }
 
@@ -90,6 +99,9 @@ fn inbox(ui: &Ui, overview: &Overview, shown: Option<&ActiveRun>, title: &str) -
                 h1 { (title) }
                 div.facts { span { (subtitle(overview)) } }
             }
+        }
+        @if let Some(why) = ui.catalog.trouble() {
+            div.alert role="alert" { b { "The list of your repositories can't be read, so nothing is shown: " } (short_line(&why, 300)) }
         }
         @if let Some(shown) = shown {
             div.inbox {

@@ -1,11 +1,12 @@
 //! What every page has: the list of pages, the repositories, and a frame around its own content.
 
+use archeflow_core::text::short_line;
 use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{DOCTYPE, Markup, html};
 
 use super::page;
-use crate::catalog::Overview;
+use crate::catalog::{Overview, Repository};
 use crate::server::Ui;
 
 /// The pages in the list.
@@ -102,11 +103,24 @@ impl Frame<'_> {
             @if there().next().is_some() {
                 h2 { "Repositories" }
                 @for repository in there().take(30) {
-                    a.nav.repo href={ "/runs?repository=" (repository.key) } {
-                        (repository.name) span.muted.num.small { (repository.runs.len()) }
+                    a.nav.repo href={ "/runs?repository=" (repository.key) } title=(short_line(&repository.root.display().to_string(), 200)) {
+                        (self.name_of(repository)) span.muted.num.small { (repository.runs.len()) }
                     }
                 }
             }
+        }
+    }
+}
+
+impl Frame<'_> {
+    /// With the folder around it, where another repository has the same name.
+    fn name_of(&self, repository: &Repository) -> String {
+        let same =
+            self.overview.repositories.iter().filter(|known| !known.missing && known.name == repository.name);
+        let around = repository.root.parent().and_then(|parent| parent.file_name());
+        match around.filter(|_| same.count() > 1) {
+            Some(around) => short_line(&format!("{}/{}", around.to_string_lossy(), repository.name), 60),
+            None => repository.name.clone(),
         }
     }
 }

@@ -50,7 +50,9 @@ fn list(ui: &Ui, overview: &Overview, fields: &Fields) -> Markup {
             }
         }
         @if all.is_empty() {
-            section.panel { p.empty { "No run was started here yet." } }
+            section.panel {
+                p.empty { (if name.is_some_and(|known| known.missing) { "This repository is not there any more." } else { "No run was started here yet." }) }
+            }
         } @else {
             section.panel.table {
                 div.scroll tabindex="0" role="region" aria-label="Runs" {

@@ -190,7 +190,7 @@ fn stats(reader: &SprintReader, rows: &[BoardRow]) -> Markup {
             }
             section.stat { h2 { "Landed" } div.big { (count(Lane::Landed)) " " small { "of " (rows.len()) " tasks" } } p.small.muted { "each tested as it landed" } }
             section.stat { h2 { "Running" } div.big { (count(Lane::Running)) " " small { "of " (reader.sprint.policy.slots) " places" } } }
-            section.stat { h2 { "Needs you" } div.big { (count(Lane::NeedsYou)) } p.small.muted { (count(Lane::Waiting)) " waiting" } }
+            section.stat { h2 { "Needs you" } div.big { (count(Lane::NeedsYou)) } p.small.muted { (count(Lane::Waiting)) " not started yet" } }
         }
     }
 }

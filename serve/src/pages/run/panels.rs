@@ -1,6 +1,7 @@
 //! What is beside every part of a run: its cycles, agents, findings, decisions and cost.
 
 use archeflow_core::event::NextAction;
+use archeflow_core::model::counted;
 use archeflow_core::model::{Phase, Severity, Verdict};
 use archeflow_core::projections::live::LiveAgent;
 use archeflow_core::projections::story::{Attempt, CycleStory, Ended, Life, State, Step};
@@ -353,7 +354,7 @@ pub(super) fn cost(run: &RunModel) -> Markup {
                 p.small.muted.num {
                     @if reserved > 0 && run.is_live() { (archeflow_core::model::Money(reserved).shown()) " is reserved for agents at work. " }
                     @if overview.unknown_costs > 0 {
-                        (overview.unknown_costs) " of " (overview.attempts) " attempts did not report their cost."
+                        (overview.unknown_costs) " of " (counted(overview.attempts, "attempt")) " did not report their cost."
                     } @else if overview.limit.is_none() {
                         "No limit was set."
                     }
