@@ -590,7 +590,8 @@ impl Row {
         let replies: Vec<Reply> = (0..1_000).map(|n| (self.shell)(&format!("echo {n}"))).collect();
         let model = Model::new(&[("creator", &[say(PROPOSAL)]), ("maker", &replies)]);
         let clocks = Clocks { more: "costs:\n  per_agent_usd: 0.0005\n", ..Clocks::default() };
-        let arguments = ["--agent", self.spec, "--auto-merge", "--budget", "0.005"];
+        // More than the Creator's two requests are priced at: what a client reports for them may come after that.
+        let arguments = ["--agent", self.spec, "--auto-merge", "--budget", "0.02"];
         let outcome = self.test(&model, &clocks).go(&arguments).ended("wiggum_break", "budget", 11);
         let failed = lines(&outcome, "agent.failed", "maker");
         let [failed] = failed.as_slice() else { panic!("{outcome}") };
@@ -598,7 +599,7 @@ impl Row {
         assert!(["priced", "reported"].contains(&failed["data"]["cost_source"].as_str().unwrap_or_default()));
         assert!(failed["data"]["tokens"]["input"].as_u64() > Some(0), "{outcome}");
         assert!(outcome.stderr.contains("share of the budget"), "{outcome}");
-        assert!(outcome.json["cost_usd"].as_f64() >= Some(0.0045), "{outcome}");
+        assert!(outcome.json["cost_usd"].as_f64() >= Some(0.018), "{outcome}");
         let used = model.charged("maker", &[Kind::Answered, Kind::Begun]);
         assert!(used.requests < 100, "{}: {used:?}\n{outcome}", self.spec);
     }
