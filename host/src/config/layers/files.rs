@@ -105,7 +105,7 @@ impl Walk<'_> {
                 let is = match (key.kind, &entry.value.value) {
                     // It may hold a secret although it is wrong.
                     (SettingKind::SecretUrl, Value::Scalar(text)) => format!("`{}`", host_only(text)),
-                    (SettingKind::SecretName, Value::Scalar(_)) => "something else".to_owned(),
+                    (SettingKind::SecretName, Value::Scalar(text)) if !text.is_empty() => "`…`".to_owned(),
                     _ => written(&entry.value),
                 };
                 self.fault(entry, format!("`{name}` is {is}; allowed: {}", key.kind.allowed()));
