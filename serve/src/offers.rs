@@ -88,7 +88,7 @@ impl Offer {
         match verb {
             "merge" => event.body::<MergeRequested>().is_some_and(|line| page(&line.by)),
             "discard" => event.body::<RunDiscarded>().is_some_and(|line| page(&line.by)),
-            // Whoever resumed it: it goes on.
+            // It does not matter which process resumed it.
             "resume" => true,
             _ => false,
         }
@@ -115,7 +115,7 @@ impl Offer {
         let has = |flag: &str| words.iter().any(|word| matches!(word, Word::Said(said) if said == flag));
         let again = has("--ruling") || has("--rescope") || has("--one-more-cycle");
         let (then, asks_again) = match verb {
-            "answer" => ("The run goes on with your answer.", false),
+            "answer" => ("The run continues with your answer.", false),
             "continue" if has("--one-more-cycle") => ("One more cycle, as it is.", false),
             "continue" if again => ("One more cycle. All agents are given what you wrote.", false),
             "continue" => ("The rest is judged again; if nothing is open, it is tested and lands.", false),
@@ -127,10 +127,10 @@ impl Offer {
             "resume" => ("It goes on from where it stopped.", false),
             "stop" => ("Agents are ended and their work is saved; it can be resumed.", false),
             "pause" => ("Running agents finish, nothing new starts.", false),
-            "loop" if has("approve") => ("The loop goes on; a step lands if its tests pass.", true),
+            "loop" if has("approve") => ("The loop continues; a step lands if its tests pass.", true),
             "loop" if has("stop") || has("clear") => ("The loop ends; its work is kept.", true),
             "loop" if has("start") => return None,
-            "loop" => ("The loop goes on with your word.", false),
+            "loop" => ("The loop continues with your answer.", false),
             _ => return None,
         };
         let cost = match (verb, per_cycle) {

@@ -11,12 +11,13 @@ use serde_json::{Value, json};
 
 use crate::harness::{TASK, Test, parse_lines};
 
-/// A Maker that says when it works, and works until it is told to go on.
-const WAITS: &str = "== maker ==\nsh touch {base}/working\nsh while [ ! -e {base}/go ]; do sleep 0.05; done\n\
+/// A Maker that makes a file when it starts, and waits for another one before it finishes.
+pub(super) const WAITS: &str = "== maker ==\nsh touch {base}/working\nsh while [ ! -e {base}/go ]; do sleep 0.05; done\n\
     sh echo made >> src/app.txt; echo case >> tests/check_test.sh\ncommit Add the line\n\
     say <<END\n## Summary\n\nA line.\n\nSTATUS: DONE\nEND\n\n";
 
-fn driver(test: &Test) -> (Child, String) {
+/// A run with that Maker, once it works.
+pub(super) fn driver(test: &Test) -> (Child, String) {
     let child = test
         .command(env!("CARGO_BIN_EXE_archeflow"))
         .args(test.arguments(TASK, &["--auto-merge"]))

@@ -311,7 +311,7 @@ fn u_16_a_finding_is_accepted_for_a_reason() {
     );
     assert_eq!(actions[1]["kind"], "quickfix");
     let baseline = test.repo.join(".archeflow/baseline.json");
-    // Whoever dismisses the question has decided nothing, and so has an answer that was not offered.
+    // Closing the question decides nothing, and neither does an answer that was not offered.
     for answer in [Value::Null, json!({ "title": "whatever" })] {
         editor.execute(&actions[1]);
         let question = editor.said("window/showMessageRequest");

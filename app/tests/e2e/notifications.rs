@@ -12,10 +12,11 @@ use std::sync::mpsc::{Receiver, channel};
 use ring::hmac;
 use serde_json::{Value, json};
 
+use crate::control::WAITS;
 use crate::harness::{LONG, Test, as_strs, review, says};
 use crate::hub::{ENDS, PLANS, Projects, ROOM};
 use crate::screen::Pty;
-use crate::ui::{Browser, WAITS};
+use crate::ui::Browser;
 use crate::user::{PROGRAM, parse_lines, printed, wait_until};
 
 /// Each message is a line of the file `mail`.

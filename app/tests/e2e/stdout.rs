@@ -21,7 +21,7 @@ const MORE: [(&str, &[&str]); 8] = [
     ("rollback", &["x", "--to", "1:do"]),
 ];
 
-/// They serve until they are told to end, and have no result to print.
+/// Servers: they run until they are stopped and print no result.
 const SERVERS: [&str; 2] = ["lsp", "ui"];
 
 /// Every command with arguments it accepts, from the program's own help: a new command is in here by itself. What fails

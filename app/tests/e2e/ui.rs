@@ -7,17 +7,13 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
+use super::control::{WAITS, driver};
 use crate::harness::{LONG, TASK, Test, parse_lines, review, says};
 use crate::user::{run_ids, wait_until};
 
 const A: &str = "src/app.txt:1 | WARNING | reliability | First line breaks <script>alert(1)</script> parsing | Guard the first line | `src/app.txt:1`";
 const B: &str = "README.md:1 | WARNING | dependency | Title names unmaintained library package | Rename the title | `README.md:1`";
 const C: &str = "src/app.txt:20 | WARNING | security | Last line exposes internal hostname value | Hide the host | `src/app.txt:20`";
-
-/// A Maker that says when it works, and works until it is told to go on.
-pub(super) const WAITS: &str = "== maker ==\nsh touch {base}/working\nsh while [ ! -e {base}/go ]; do sleep 0.05; done\n\
-    sh echo made >> src/app.txt; echo case >> tests/check_test.sh\ncommit Add the line\n\
-    say <<END\n## Summary\n\nA line.\n\nSTATUS: DONE\nEND\n\n";
 
 /// A server, and a browser that was let in.
 pub(super) struct Browser {
@@ -277,7 +273,7 @@ fn u_16_of_two_browsers_that_decide_at_once_one_is_refused() {
     let events = wait_for_end(&test, &id);
     let continued: Vec<&Value> = events.iter().filter(|line| line["type"] == "run.continued").collect();
     assert_eq!(continued.len(), 1, "{answers:?}");
-    // Whoever was not heard is told, with what they wrote.
+    // A browser whose decision was refused gets its text back.
     for (browser, answer) in browsers.iter().zip(&answers) {
         let text = format!("mine at {}", browser.port);
         let heard = continued[0]["data"]["ruling"] == *text;
@@ -289,17 +285,7 @@ fn u_16_of_two_browsers_that_decide_at_once_one_is_refused() {
 #[test]
 fn u_16_a_stream_has_every_line_with_its_byte_and_resumes_there() {
     let test = Test::new().play(WAITS);
-    let mut child = test
-        .command(env!("CARGO_BIN_EXE_archeflow"))
-        .args(test.arguments(TASK, &["--auto-merge"]))
-        .current_dir(&test.repo)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    test.wait_for_file("working");
-    let id = test.run_ids().remove(0);
+    let (mut child, id) = driver(&test);
     let browser = Browser::open(&test, &[]);
     let path = browser.run_page();
     assert!(browser.get(&path).contains("Stop the run"));
@@ -362,16 +348,7 @@ fn u_16_a_run_that_a_page_started_survives_the_server_and_a_killed_run_is_said()
     assert_eq!(events.last().unwrap()["data"]["status"], "merged", "the run did not need the server");
 
     let other = Test::new().play(WAITS);
-    let mut child = other
-        .command(env!("CARGO_BIN_EXE_archeflow"))
-        .args(other.arguments(TASK, &["--auto-merge"]))
-        .current_dir(&other.repo)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    other.wait_for_file("working");
+    let (mut child, _) = driver(&other);
     let browser = Browser::open(&other, &[]);
     let path = browser.run_page();
     assert!(browser.get(&path).contains("Implementing, cycle 1"));
@@ -561,16 +538,7 @@ fn u_16_what_a_page_shows_is_there_as_the_command_prints_it() {
 #[test]
 fn u_16_a_pause_on_a_page_is_in_the_journal_as_one() {
     let test = Test::new().play(WAITS);
-    let mut child = test
-        .command(env!("CARGO_BIN_EXE_archeflow"))
-        .args(test.arguments(TASK, &["--auto-merge"]))
-        .current_dir(&test.repo)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    test.wait_for_file("working");
+    let (mut child, _) = driver(&test);
     let browser = Browser::open(&test, &[]);
     let steer = |word: &str| {
         let page = browser.get(&browser.run_page());

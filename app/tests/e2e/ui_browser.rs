@@ -9,8 +9,9 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use super::ui::{Browser, WAITS, broken, wait_for_end};
-use crate::harness::{LONG, TASK, Test};
+use super::control::{WAITS, driver};
+use super::ui::{Browser, broken, wait_for_end};
+use crate::harness::{LONG, Test};
 
 pub(super) struct Chromium {
     child: Child,
@@ -195,16 +196,7 @@ fn u_16_a_decision_is_made_with_keys_alone_in_a_browser() {
 #[ignore = "needs chromium; `cargo xtask test` runs it"]
 fn u_16_an_open_page_keeps_up_in_a_browser() {
     let test = Test::new().play(WAITS);
-    let mut child = test
-        .command(env!("CARGO_BIN_EXE_archeflow"))
-        .args(test.arguments(TASK, &["--auto-merge"]))
-        .current_dir(&test.repo)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    test.wait_for_file("working");
+    let (mut child, _) = driver(&test);
     let server = Browser::open(&test, &[]);
     let mut chromium = Chromium::open(&test.base(), &test.home());
     chromium.enter(&server);
