@@ -2,12 +2,18 @@
 
 pub(crate) mod complete;
 mod documents;
+mod export;
+mod hook;
+mod import;
 mod inner;
 mod known;
 mod lists;
+mod mcp;
 mod memory;
 mod names;
 mod notify;
+mod pr;
+mod session;
 mod setup;
 mod sprint;
 mod ui;
@@ -23,11 +29,17 @@ use crate::output::CommandOutput;
 
 pub(crate) use crate::commands::agent_loop::args::*;
 pub(crate) use documents::{DocumentArgs, DocumentsArgs};
+pub(crate) use export::*;
+pub(crate) use hook::*;
+pub(crate) use import::*;
 pub(crate) use inner::AcpArgs;
 pub(crate) use known::*;
 pub(crate) use lists::*;
+pub(crate) use mcp::*;
 pub(crate) use memory::*;
 pub(crate) use notify::*;
+pub(crate) use pr::*;
+pub(crate) use session::*;
 pub(crate) use setup::*;
 pub(crate) use sprint::*;
 pub(crate) use ui::*;
@@ -92,21 +104,31 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Watch a run live, full screen; line by line without a terminal
     Watch(WatchArgs),
+    /// Open a pull request for the branch of a run, with its report as text
+    Pr(PrArgs),
     /// Show all runs in a browser of this machine
     Ui(UiArgs),
     /// Show the findings of the newest review in your editor; editors start it
     Lsp,
+    /// Let coding agents have changes reviewed and start runs, over the Model Context Protocol; clients start it
+    Mcp(McpArgs),
+    /// Tell a coding agent what waits for you, or review what it did; its plugin starts it
+    Hook(HookArgs),
     /// Replay a run: its decisions, what-if, comparison with other runs
     Replay(ReplayArgs),
     /// Write a report of a run: Markdown, one HTML file or one line
     Report(ReportArgs),
     /// Show the events of a run as a graph of cause and effect
     Dag(DagArgs),
+    /// Write a run to a file, or send it to a collector of OpenTelemetry
+    Export(ExportArgs),
+    /// Bring a run here that was exported in another clone
+    Import(ImportArgs),
     /// Show how reviewers have performed recently
     Score(ScoreArgs),
     /// Show a complete run on a bundled sample, with scripted agents
     Demo(DemoArgs),
-    /// Write a first configuration for this repository
+    /// Write a first configuration for this repository, or set up a coding agent
     Init(InitArgs),
     /// Check git, folders, configuration and agents
     Doctor(DoctorArgs),
@@ -192,12 +214,15 @@ pub(crate) struct RunArgs {
     /// Start although tests fail on the base commit, and land if no other test fails then
     #[arg(long)]
     pub(crate) allow_red_base: bool,
-    /// Run id chosen by a sprint
+    /// Run id chosen by a sprint, or by the server for coding agents
     #[arg(long = "as", value_name = "ID", hide = true, conflicts_with = "run")]
     pub(crate) named: Option<String>,
     /// Branch to merge into [default: the checked-out branch]
     #[arg(long, value_name = "BRANCH")]
     pub(crate) target: Option<String>,
+    /// Land on the branch of this remote by a push, e.g. origin; only typed, never configured
+    #[arg(long, value_name = "REMOTE", conflicts_with = "start_from")]
+    pub(crate) remote: Option<String>,
     #[command(flatten)]
     pub(crate) session: Session,
 }
@@ -218,7 +243,7 @@ pub(crate) struct ReviewArgs {
     /// Review a patch file, applied to --base or HEAD in a separate worktree; - for standard input
     #[arg(long, value_name = "FILE", group = "subject")]
     pub(crate) patch: Option<PathBuf>,
-    /// Review a pull request, fetched with the forge's command line client
+    /// Review a pull request, read with `gh` on GitHub and by its API on other forges
     #[arg(long, value_name = "NUMBER", group = "subject")]
     pub(crate) pr: Option<u32>,
     /// Show the result of an earlier review without reviewing again
@@ -257,6 +282,12 @@ pub(crate) struct ReviewArgs {
     /// Print only what changed since the last review of the same subject
     #[arg(long)]
     pub(crate) since_last: bool,
+    /// Post the result on the pull request: threads at lines, a summary, a check; only typed, never configured
+    #[arg(long)]
+    pub(crate) post: bool,
+    /// Print the requests that --post would send, and send none that changes anything
+    #[arg(long, requires = "post")]
+    pub(crate) dry_run: bool,
     /// File of accepted findings [default: .archeflow/baseline.json at the base commit]
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,
@@ -271,6 +302,9 @@ pub(crate) struct ReviewArgs {
     pub(crate) reason: Option<String>,
     #[command(flatten)]
     pub(crate) documents: DocumentsArgs,
+    /// Run id chosen by the server for coding agents
+    #[arg(long = "as", value_name = "ID", hide = true, conflicts_with = "run")]
+    pub(crate) named: Option<String>,
     /// Exit with code 14 if any finding is at least this severe: critical or warning
     #[arg(long, value_name = "SEVERITY", add = complete::words(&["critical", "warning"]))]
     pub(crate) fail_on: Option<String>,
@@ -282,40 +316,6 @@ pub(crate) struct ReviewArgs {
     pub(crate) tui: bool,
     #[command(flatten)]
     pub(crate) place: CommonArgs,
-}
-
-/// How a session is driven.
-#[derive(Debug, Args, Clone)]
-pub(crate) struct Session {
-    /// Merge without asking once approved and tested
-    #[arg(long)]
-    pub(crate) auto_merge: bool,
-    /// Never ask; exit with code 10 instead of asking a question
-    #[arg(long)]
-    pub(crate) unattended: bool,
-    /// Show progress full screen
-    #[arg(long)]
-    pub(crate) tui: bool,
-    /// Origin of the decision, set by pages
-    #[arg(long, value_name = "WAY", hide = true, value_parser = ["ui"])]
-    pub(crate) by: Option<String>,
-    /// Line of the journal that the decision is about, set by pages; refused if the run has moved
-    #[arg(long, value_name = "LINE", hide = true)]
-    pub(crate) at: Option<u64>,
-    #[command(flatten)]
-    pub(crate) place: CommonArgs,
-}
-
-impl Session {
-    /// A session that was not typed: nobody decided anything.
-    pub(crate) fn of(place: &CommonArgs, unattended: bool, tui: bool) -> Session {
-        Session { auto_merge: false, unattended, tui, by: None, at: None, place: place.clone() }
-    }
-
-    /// How the decision came; empty if it was typed.
-    pub(crate) fn by(&self) -> String {
-        self.by.clone().unwrap_or_default()
-    }
 }
 
 #[derive(Debug, Args, Clone)]
@@ -603,7 +603,10 @@ impl Command {
             Command::Watch(args) => args.place.json,
             Command::Replay(args) => args.what.place().json,
             Command::Report(args) => args.place.json,
+            Command::Pr(args) => args.place.json,
             Command::Dag(args) => args.place.json,
+            Command::Export(args) => args.what.place().json,
+            Command::Import(args) => args.place.json,
             Command::Score(args) => args.place.json,
             Command::Demo(args) => args.json,
             Command::Init(args) => args.place.json,
@@ -617,6 +620,8 @@ impl Command {
             Command::Completions { .. }
             | Command::Ui(_)
             | Command::Lsp
+            | Command::Mcp(_)
+            | Command::Hook(_)
             | Command::Play { .. }
             | Command::Acp(_)
             | Command::Model { .. }

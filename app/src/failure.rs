@@ -1,5 +1,6 @@
 //! What went wrong, sorted by who must act: one message, one hint, one exit code.
 
+use archeflow_host::forge::ForgeError;
 use archeflow_host::git::repo::Error as RepoError;
 use archeflow_host::git::signing::SigningFault;
 use archeflow_host::git::workspace;
@@ -57,6 +58,38 @@ impl Failure {
         object["detail"] = self.message.as_str().into();
         object["hint"] = self.hint.as_str().into();
         object
+    }
+}
+
+impl From<ForgeError> for Failure {
+    fn from(error: ForgeError) -> Failure {
+        let message = error.to_string();
+        match error {
+            ForgeError::NoForge => Failure::usage(
+                message,
+                "Set it to the address of the repository: git remote set-url origin https://github.com/<owner>/<name>",
+            ),
+            ForgeError::UnknownHost { host } => Failure::usage(
+                message,
+                format!(
+                    "Name it in your own configuration, e.g. forge: {{kind: gitlab, url: 'https://{host}'}}; \
+                     kinds: github, gitlab, gitea, forgejo"
+                ),
+            ),
+            ForgeError::Token(_) => Failure::new(
+                30,
+                "no_token",
+                message,
+                "Set the variable, or log in with the forge's client; docs/pull-requests.md says what the token needs.",
+            ),
+            ForgeError::Git(_)
+            | ForgeError::Unreachable { .. }
+            | ForgeError::Refused { .. }
+            | ForgeError::Limited { .. }
+            | ForgeError::Nonsense { .. }
+            | ForgeError::Lines { .. }
+            | ForgeError::Record(_) => Failure::new(30, "forge", message, ""),
+        }
     }
 }
 
@@ -156,6 +189,12 @@ impl From<open::Error> for Failure {
                 Failure::new(30, "agent_missing", message, "Install it, or name another: --agent <spec>")
             }
             open::Error::SubjectGone { .. } => Failure::usage(message, "archeflow review --help says how."),
+            open::Error::Remote { .. } => Failure::new(
+                30,
+                "remote",
+                message,
+                "Nothing was started. See what there is: git remote -v; try: git fetch <remote>",
+            ),
             open::Error::NoTask => {
                 Failure::usage(message, "Say what is to be done: archeflow run \"Add rate limiting\"")
             }
@@ -298,6 +337,25 @@ impl From<drive::Error> for Failure {
                     "environment",
                     message,
                     "Free space or fix permissions, then: archeflow resume <id>",
+                )
+            }
+            drive::Error::Replica { .. } => {
+                Failure::new(30, "replica", message, "Nothing is lost: archeflow resume <id>")
+            }
+            drive::Error::Behind { .. } => Failure::new(
+                21,
+                "behind",
+                message,
+                "Nothing was started. Another session has continued the run: bring its journal up to date first.",
+            ),
+            drive::Error::Fenced { set_aside, .. } => {
+                let only_here = set_aside
+                    .map(|path| format!(" The lines that only this session had are in {}.", path.display()));
+                Failure::new(
+                    21,
+                    "fenced",
+                    message,
+                    format!("Nothing more was started.{}", only_here.unwrap_or_default()),
                 )
             }
             drive::Error::Trouble(executors::ExecutorFault::Unperformed { .. })

@@ -18,6 +18,7 @@ use std::process::ExitCode;
 use archeflow_host::notify;
 use archeflow_host::platform::process::restrict_umask;
 use archeflow_host::proc::signals::survive_size_limits;
+use archeflow_host::telemetry;
 
 /// A fold is half memory management: with the system's allocator it takes twice the time (docs/decisions/076).
 #[cfg(target_os = "linux")]
@@ -50,6 +51,9 @@ fn main() -> ExitCode {
     };
     // The result is printed before messages on their way are waited for.
     for trouble in notify::finish() {
+        tell!("warning: {}", render::text::safe_line(&trouble));
+    }
+    for trouble in telemetry::finish() {
         tell!("warning: {}", render::text::safe_line(&trouble));
     }
     ExitCode::from(code)

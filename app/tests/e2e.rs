@@ -58,6 +58,12 @@ mod doctor;
 mod domains;
 #[path = "e2e/entries.rs"]
 mod entries;
+#[path = "e2e/forge.rs"]
+mod forge;
+#[path = "e2e/forge_faults.rs"]
+mod forge_faults;
+#[path = "e2e/forge_server.rs"]
+mod forge_server;
 #[path = "e2e/forms.rs"]
 mod forms;
 #[path = "e2e/gates.rs"]
@@ -78,6 +84,12 @@ mod looking;
 mod lsp;
 #[path = "e2e/lsp_editor.rs"]
 mod lsp_editor;
+#[path = "e2e/mcp.rs"]
+mod mcp;
+#[path = "e2e/mcp_clients.rs"]
+mod mcp_clients;
+#[path = "e2e/mcp_faults.rs"]
+mod mcp_faults;
 #[path = "e2e/memory.rs"]
 mod memory;
 #[path = "e2e/models.rs"]
@@ -90,12 +102,20 @@ mod names;
 mod notifications;
 #[path = "e2e/outcomes.rs"]
 mod outcomes;
+#[path = "e2e/plugin_clients.rs"]
+mod plugin_clients;
+#[path = "e2e/plugins.rs"]
+mod plugins;
 #[path = "e2e/preflight.rs"]
 mod preflight;
 #[path = "e2e/process.rs"]
 mod process;
+#[path = "e2e/remote.rs"]
+mod remote;
 #[path = "e2e/replay.rs"]
 mod replay;
+#[path = "e2e/replica.rs"]
+mod replica;
 #[path = "e2e/reports.rs"]
 mod reports;
 #[path = "e2e/revert.rs"]
@@ -126,6 +146,10 @@ mod sprint_landing;
 mod stdout;
 #[path = "e2e/storage.rs"]
 mod storage;
+#[path = "e2e/telemetry.rs"]
+mod telemetry;
+#[path = "e2e/transfer.rs"]
+mod transfer;
 #[path = "e2e/trust.rs"]
 mod trust;
 #[path = "e2e/ui.rs"]

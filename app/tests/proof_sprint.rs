@@ -199,7 +199,8 @@ fn check(world: &World, code: Option<i32>, seen: &Seen) {
     assert_eq!(world.fields("status"), world.expected(), "{said}\n{:#?}", world.fields("notes"));
     assert_eq!(code, Some(10), "some failed: {said}");
     for project in world.projects() {
-        assert_eq!(world.tree(&project), world.tree_wanted(&project), "{project}\n{said}");
+        let history = world.git(&project, &["log", "-p", "--first-parent", "-m", "--format=%n%h %s", "main"]);
+        assert_eq!(world.tree(&project), world.tree_wanted(&project), "{project}\n{said}\n{history}");
         nothing_is_left(world, &project);
     }
     assert!(!world.stage().join("twice").exists(), "{:?}", fs::read_to_string(world.stage().join("twice")));

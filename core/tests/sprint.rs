@@ -9,6 +9,8 @@ mod audit;
 #[path = "sim/chance.rs"]
 #[expect(dead_code, reason = "the other simulation uses all of it")]
 mod chance;
+#[path = "sprint/full_scan.rs"]
+mod full_scan;
 #[path = "sprint/world.rs"]
 mod world;
 
@@ -18,6 +20,7 @@ use archeflow_core::model::{Money, Reason, RunStatus, Workflow};
 use archeflow_core::sprint::event::{
     BatchLanding, Busy, FORMAT, ItemEnd, RunEnd, SprintEntry, SprintEvent, SprintStop, UnfinishedRun,
 };
+use archeflow_core::sprint::items::looks;
 use archeflow_core::sprint::policy::{Room, SprintPolicy};
 use archeflow_core::sprint::queue::{ItemStatus, Priority, QueueItem, TaskSize};
 use archeflow_core::sprint::standing::{Follows, after};
@@ -73,9 +76,19 @@ fn bx_22_what_may_begin_now() {
         ("a p P1 L|b q P1 XL|c r P1 L|d s P2 S", Room::PLENTY, "a b d"),
         ("a p P3 S|b q P2 S", Room::PLENTY, "b"),
         ("a p P1 S|b q P1 S|c r P1 S|d s P1 S|e t P0 S", Room::PLENTY, "e a b c"),
-        ("a p P1 S|b q P1 S", Room { load_percent: 301, memory_mb: 9_000 }, "a"),
-        ("a p P1 S|b q P1 S", Room { load_percent: 0, memory_mb: 255 }, "a"),
-        ("a p P1 S|b q P1 S", Room { load_percent: 300, memory_mb: 256 }, "a b"),
+        ("a p P1 S|b q P1 S", Room { load_percent: 301, memory_mb: 9_000, slots: None }, "a"),
+        ("a p P1 S|b q P1 S", Room { load_percent: 0, memory_mb: 255, slots: None }, "a"),
+        ("a p P1 S|b q P1 S", Room { load_percent: 300, memory_mb: 256, slots: None }, "a b"),
+        ("a p P1 S|b q P0 S", Room { slots: Some(1), ..Room::PLENTY }, "b"),
+        ("a p P1 S|b q P0 S", Room { slots: Some(0), ..Room::PLENTY }, ""),
+        (
+            "a p P1 S|b q P1 S|c r P1 S|d s P1 S|e t P1 S",
+            Room { slots: Some(5), ..Room::PLENTY },
+            "a b c d e",
+        ),
+        ("a p P1 S|b q P1 S", Room { load_percent: 301, memory_mb: 9_000, slots: Some(2) }, "a"),
+        ("a p P1 L|b p P1 S x.rs|c p P2 S y.rs|d p P3 S z.rs", Room::PLENTY, "a"),
+        ("b p P2 S x.rs|a p P1 L y.rs|c p P2 L z.rs|d p P2 S|e p P2 S w.rs", Room::PLENTY, "a b c e"),
     ] {
         let mut sprint = start(SprintPolicy::default());
         for row in items.split('|') {
@@ -115,7 +128,7 @@ fn bx_28_af_151_with_little_left_less_is_done() {
             Sprint { autonomous: true, ..start(SprintPolicy { budget_usd, ..SprintPolicy::default() }) };
         let workflow = named.map(str::to_owned);
         sprint.hear(0, SprintEvent::Seen { item: QueueItem { estimate, workflow, ..item("a", "p") } });
-        sprint.spent.insert("before".to_owned(), Money(spent * DOLLAR / 1_000));
+        sprint.spent.note("before", "", Money(spent * DOLLAR / 1_000));
         let mut events: Vec<SprintEvent> =
             sprint.settle(0, Room::PLENTY).into_iter().map(|entry| entry.event).collect();
         let start_seq = *sprint.open.keys().next().unwrap();
@@ -154,11 +167,11 @@ fn bx_23_what_a_project_may_spend() {
         }
         if let Some((id, dollars)) = spent.split_once(' ') {
             let cost = Money(dollars.parse::<u64>().unwrap() * DOLLAR);
-            sprint.projects.insert(id.to_owned(), sprint.items[id].item.project.clone());
-            sprint.spent.insert(id.to_owned(), cost);
+            let project = sprint.items[id].item.project.clone();
+            sprint.spent.note(id, &project, cost);
         }
         let found =
-            ["p", "q"].map(|project| budget::allowance(&sprint, project).map(|money| money.0 / 1_000));
+            ["p", "q"].map(|project| Some(budget::allowance(&sprint, project, Room::PLENTY)?.0 / 1_000));
         assert_eq!(found, allowed, "{budget:?} {spent}");
         let begin: Vec<&str> =
             decide::next(&sprint, Room::PLENTY).iter().map(|item| &*item.project).collect();
@@ -529,7 +542,7 @@ fn af_003_a_person_is_asked_about_each_batch() {
     for n in 0..5 {
         sprint.hear(0, SprintEvent::Seen { item: item(&format!("i{n}"), &format!("p{n}")) });
     }
-    let busy = Room { load_percent: 999, memory_mb: 0 };
+    let busy = Room { load_percent: 999, memory_mb: 0, slots: None };
     let asked = sprint.settle(0, busy);
     let [SprintEntry { seq, event: SprintEvent::Ask { items }, .. }] = &asked[..] else {
         panic!("{asked:?}")
@@ -550,4 +563,79 @@ fn af_003_a_person_is_asked_about_each_batch() {
         matches!(&end[..], [SprintEntry { event: SprintEvent::End { why: SprintStop::Declined, .. }, .. }]),
         "{end:?}"
     );
+}
+
+/// A fleet without a slot gets no order and its sprint goes on; what comes late and matters more goes first.
+#[test]
+fn bx_22_a_fleet_gets_as_many_orders_as_it_has_slots() {
+    let slots = |slots| Room { slots: Some(slots), ..Room::PLENTY };
+    let mut sprint = start(SprintPolicy { slots: 1, ..SprintPolicy::default() });
+    for n in 0..20 {
+        sprint.hear(0, SprintEvent::Seen { item: item(&format!("i{n:02}"), &format!("p{n}")) });
+    }
+    assert!(sprint.settle(0, slots(0)).is_empty(), "it waits");
+    let urgent = QueueItem { priority: Priority::P0, ..item("urgent", "q") };
+    sprint.hear(0, SprintEvent::Seen { item: urgent });
+    let claims = |entries: Vec<SprintEntry>| -> Vec<String> {
+        entries.iter().filter_map(|entry| entry.event.item().map(str::to_owned)).collect()
+    };
+    assert_eq!(claims(sprint.settle(0, slots(3))), ["urgent", "i00", "i01"]);
+    assert!(sprint.settle(0, slots(3)).is_empty());
+    assert!(sprint.settle(0, slots(0)).is_empty(), "fewer slots take nothing back");
+    assert_eq!(claims(sprint.settle(0, slots(4))), ["i02"]);
+}
+
+/// A sprint with this number of items in 50 projects, a hundred of which are finished: how often an item is looked at
+/// until all are known, and for the hundred.
+fn looks_of(count: usize) -> Option<(u64, u64)> {
+    let budget_usd = Some(Money(1_000_000 * DOLLAR));
+    let mut sprint = start(SprintPolicy { slots: 8, budget_usd, failures: 1_000, ..SprintPolicy::default() });
+    let begun = looks()?;
+    // One in ten failed before, and one in three waits for the one before it.
+    for n in 0..count {
+        let depends_on = if n % 3 == 2 { vec![format!("i{:06}", n - 1)] } else { Vec::new() };
+        let status = if n % 10 == 9 { ItemStatus::Failed } else { ItemStatus::Pending };
+        let seen = QueueItem { depends_on, status, ..item(&format!("i{n:06}"), &format!("p{}", n % 50)) };
+        sprint.hear(0, SprintEvent::Seen { item: seen });
+    }
+    let mut settled = 0;
+    sprint.settle(0, Room::PLENTY);
+    let known = looks()?;
+    while settled < 100 {
+        let (start_seq, order) = sprint.open.iter().next().map(|(seq, order)| (*seq, order.clone())).unwrap();
+        let report = match order {
+            SprintEvent::Claim { .. } => SprintEvent::Claimed { start_seq, fence: Some(1), left: None },
+            SprintEvent::Run { item, .. } => {
+                let end = ended(&format!("s.{item}.1"), RunStatus::AwaitingMerge, Reason::Approved);
+                SprintEvent::Ended { start_seq, end }
+            }
+            SprintEvent::Land { run_id, .. } => {
+                SprintEvent::Landed { start_seq, end: ended(&run_id, RunStatus::Merged, Reason::Approved) }
+            }
+            SprintEvent::Settle { fence, .. } => {
+                settled += usize::from(fence.is_some());
+                SprintEvent::Settled { start_seq }
+            }
+            other => panic!("{other:?}"),
+        };
+        sprint.hear(0, report);
+        sprint.settle(0, Room::PLENTY);
+    }
+    Some((known - begun, looks()? - known))
+}
+
+/// Taking in a queue grows in proportion to it, and what follows from a report does not grow at all.
+#[test]
+fn bx_22_a_decision_costs_what_changed() {
+    // Only debug builds count.
+    let Some((small_queue, small)) = looks_of(1_000) else { return };
+    for times in [2, 4, 8] {
+        let (queue, steps) = looks_of(1_000 * times).unwrap();
+        let most = small_queue * times as u64 * 11 / 10;
+        assert!(queue <= most, "{queue} looks at {times},000 items, {small_queue} at 1,000");
+        assert!(
+            steps <= small * 3 / 2,
+            "{steps} looks for 100 of {times},000 items, {small} for 100 of 1,000"
+        );
+    }
 }

@@ -77,6 +77,8 @@ fn u_16_every_text_is_escaped_for_where_it_goes() {
         (Markdown, "a | b\nc", "a \\| b c"),
         (Markdown, "# *a* _b_ `c` ~d~ \\", "\\# \\*a\\* \\_b\\_ \\`c\\` \\~d\\~ \\\\"),
         (Comment, "@you see #1", "@&#8203;you see \\#&#8203;1"),
+        (Comment, "/merge", "\\/merge"),
+        (Comment, "!1 &2 $3 [issue:4]", "\\!&#8203;1 &amp;&#8203;2 \\$&#8203;3 \\[&#8203;issue:4\\]"),
         (Comment, "http://www.e.example GH-1", "http:&#8203;//www.&#8203;e.example GH-&#8203;1"),
         (Comment, "$a$ <i>", "\\$a\\$ &lt;i&gt;"),
         // U-16: code stays code, and what is in it stays text.

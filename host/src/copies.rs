@@ -110,16 +110,15 @@ impl Copies {
         copy.made.recv().ok()
     }
 
-    /// A copy to work in that is exactly `commit`.
-    pub(crate) fn take_maker(&self, commit: &ObjectId) -> Result<Slot, Error> {
+    /// A copy for `attempt` to work in that is exactly `commit`.
+    pub(crate) fn take_maker(&self, commit: &ObjectId, attempt: &str) -> Result<Slot, Error> {
         let ahead = self.made_ahead(WorkspaceKind::Maker, commit);
-        match ahead.filter(|slot| slot.base() == Some(commit)) {
-            Some(slot) => {
-                slot.hand_to_maker()?;
-                Ok(slot)
-            }
-            None => self.pool.take(WorkspaceKind::Maker, &self.run_id, commit),
-        }
+        let slot = match ahead.filter(|slot| slot.base() == Some(commit)) {
+            Some(slot) => slot,
+            None => self.pool.make_ready(WorkspaceKind::Maker, &self.run_id, commit)?,
+        };
+        slot.hand_to_maker(attempt)?;
+        Ok(slot)
     }
 
     /// A copy of `commit` to look at. One that came back untouched is handed out again without asking git.

@@ -71,6 +71,11 @@ impl Detached {
         self.ended.try_recv().ok()
     }
 
+    /// Waits for its end. One that takes longer lives on.
+    pub fn ended_within(&self, limit: Duration) -> Option<Option<i32>> {
+        self.ended.recv_timeout(limit).ok()
+    }
+
     /// Waits until it has ended, and reads what it printed on standard output.
     pub fn output(&self, limit: Duration, longest: u64) -> io::Result<Vec<u8>> {
         let ended = self.ended.recv_timeout(limit);
@@ -81,6 +86,11 @@ impl Detached {
             }
             return Err(io::Error::other(format!("it has not ended within {} s", limit.as_secs())));
         }
+        self.read_output(longest)
+    }
+
+    /// What it printed on standard output so far.
+    pub fn read_output(&self, longest: u64) -> io::Result<Vec<u8>> {
         let Some(file) = &self.output else { return Ok(Vec::new()) };
         let length = file.metadata()?.len();
         if length > longest {

@@ -1,6 +1,7 @@
 //! The driver loop: record, apply, perform, wait. It knows nothing of what the events mean.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
@@ -10,12 +11,14 @@ use archeflow_core::event::{
 };
 use archeflow_core::model::{Outcome, Seq};
 use archeflow_core::run::Run;
-use archeflow_core::settings::NotifySettings;
+use archeflow_core::settings::{NotifySettings, TelemetrySettings};
 
 use crate::control::{self, ControlRefusal, Effect, Steering};
 use crate::executors::{self, DeskError, ExecutorFault, Message};
 use crate::notify::Notifier;
+use crate::replica::{Lines, ReplicaAnswer, ReplicaLink};
 use crate::store::{files, journal::Journal};
+use crate::telemetry::LiveTelemetry;
 use crate::world::World;
 use crate::{clock, failpoint, handoff, hands, log, proc, projections, rollback, strategies};
 
@@ -63,6 +66,16 @@ pub enum Error {
     Artifact(#[from] files::Error),
     #[error(transparent)]
     Rollback(#[from] rollback::Error),
+    #[error("the replica of the run can't be used: {why}")]
+    Replica { why: String },
+    #[error("the replica of the run has {there} lines of its journal, and here are {here}")]
+    Behind { here: u64, there: u64 },
+    #[error("another session has the run: {why}")]
+    Fenced {
+        why: String,
+        /// Where the lines are that only this session had.
+        set_aside: Option<PathBuf>,
+    },
     #[error("the run waits for nothing and has not ended; this is a bug in archeflow. Its log is intact")]
     Stuck,
     #[error(
@@ -81,8 +94,21 @@ pub struct Driver {
     pub notifier: Option<Notifier>,
     /// How it is to do so.
     pub notify: NotifySettings,
+    /// Sends the run to a collector while it is driven.
+    pub live_telemetry: Option<LiveTelemetry>,
+    /// Where to, and how much of it.
+    pub telemetry: TelemetrySettings,
     /// Until the run is let go of.
     journal: Option<Journal>,
+    /// Has every line before anything follows from it.
+    replica: Option<ReplicaLink>,
+    /// The session ends with this signal: it came while the replica was waited for, or the replica is lost. The replica
+    /// gets the last lines in the next session.
+    halted: Option<i32>,
+    /// Another session has the run, as the replica says.
+    fenced: Option<String>,
+    /// Orders that the replica has not acknowledged; they are not performed.
+    withheld: BTreeSet<Seq>,
     inbox: Inbox,
     post: Sender<Message>,
 }
@@ -107,14 +133,26 @@ impl Inbox {
                 other @ (Message::Report { .. }
                 | Message::AgentLine { .. }
                 | Message::Trouble(_)
+                | Message::Replica(_)
                 | Message::Signal(_)) => self.early.push_back(other),
             }
         }
         None
     }
+
+    /// A signal that came while a question was open.
+    fn early_signal(&mut self) -> Option<i32> {
+        let at = self.early.iter().position(|message| matches!(message, Message::Signal(_)))?;
+        match self.early.remove(at) {
+            Some(Message::Signal(signal)) => Some(signal),
+            Some(_) | None => None,
+        }
+    }
 }
 
 const TICK: Duration = Duration::from_millis(100);
+/// The signal that a lost connection stands for.
+const SIGHUP: i32 = 1;
 /// The signal that a request to stop stands for.
 const SIGINT: i32 = 2;
 /// How long processes that still run at the end may take to exit.
@@ -130,7 +168,13 @@ impl Driver {
             agents: BTreeMap::new(),
             notifier: None,
             notify: NotifySettings::default(),
+            live_telemetry: None,
+            telemetry: TelemetrySettings::default(),
             journal: Some(journal),
+            replica: None,
+            halted: None,
+            fenced: None,
+            withheld: BTreeSet::new(),
             inbox,
             post,
         }
@@ -144,6 +188,139 @@ impl Driver {
     /// Where signals are to be posted.
     pub fn post(&self) -> Sender<Message> {
         self.post.clone()
+    }
+
+    /// From now on the replica at this socket has every line before anything follows from it. It is sent what it lacks first.
+    /// Called before anything posts messages to the driver.
+    pub fn join_replica(&mut self, socket: &Path) -> Result<(), Error> {
+        let failed = |why: String| Error::Replica { why };
+        let connected = ReplicaLink::connect(socket, self.post.clone());
+        let mut link = connected.map_err(|error| failed(format!("{}: {error}", socket.display())))?;
+        let text = self.journal.as_ref().ok_or(Error::LetGo)?.text().map_err(log::Error::from)?;
+        link.acknowledged_end = text.bytes().len() as u64;
+        link.hello(&self.world.run_id, text.len());
+        let said = self.answered_at_start(&link)?;
+        let here = text.len() as u64;
+        let there = said.ok_or_else(|| failed("it does not say how many lines it has".to_owned()))?;
+        let known = usize::try_from(there).ok().filter(|there| *there <= text.len());
+        let known = known.ok_or(Error::Behind { here, there })?;
+        let mut end = text.end_of(known);
+        let bytes = text.bytes().get(end..).unwrap_or_default();
+        let count = here - there;
+        for piece in (Lines { first: there + 1, count, bytes }).pieces() {
+            link.acknowledged_end = end as u64;
+            link.append(piece);
+            failpoint::pass("replica.sent");
+            self.answered_at_start(&link)?;
+            failpoint::pass("replica.answered");
+            end += piece.bytes.len();
+        }
+        link.acknowledged_end = end as u64;
+        self.replica = Some(link);
+        Ok(())
+    }
+
+    /// The answer of the replica while nothing else can happen.
+    fn answered_at_start(&mut self, link: &ReplicaLink) -> Result<Option<u64>, Error> {
+        let Ok(Message::Replica(answer)) = self.inbox.messages.recv() else { return Err(Error::Stuck) };
+        match answer {
+            ReplicaAnswer::Acknowledged { have } => Ok(have),
+            ReplicaAnswer::Lost { why } => {
+                Err(Error::Replica { why: format!("the connection is lost: {why}") })
+            }
+            ReplicaAnswer::Fenced { why } => Err(self.set_aside(why, link.acknowledged_end)),
+        }
+    }
+
+    fn fenced(&mut self, why: String) -> Error {
+        let end = self.replica.take().map_or(u64::MAX, |link| link.acknowledged_end);
+        self.set_aside(why, end)
+    }
+
+    /// Lets go of the journal, which then ends where the replica's did when it was still this session's.
+    fn set_aside(&mut self, why: String, acknowledged_end: u64) -> Error {
+        let Some(journal) = self.journal.take() else { return Error::Fenced { why, set_aside: None } };
+        match journal.cut_behind(acknowledged_end) {
+            Ok(set_aside) => Error::Fenced { why, set_aside },
+            Err(error) => log::Error::from(error).into(),
+        }
+    }
+
+    /// Sends the last append to the replica and waits until it has it. Agents continue meanwhile and their reports are kept. A
+    /// signal or a lost connection ends the waiting and, soon after, the session.
+    fn replicate(&mut self, observer: &mut dyn RunObserver, entries: &[Entry]) -> Result<(), Error> {
+        if self.replica.is_none() {
+            return Ok(());
+        }
+        self.withheld.extend(entries.iter().filter_map(order_of).map(|(seq, _)| seq));
+        if self.halted.is_some() {
+            return Ok(());
+        }
+        let first = entries.first().map_or(0, |entry| entry.seq);
+        let bytes = self.journal.as_ref().map(|journal| journal.last_append().to_vec()).unwrap_or_default();
+        for piece in (Lines { first, count: entries.len() as u64, bytes: &bytes }).pieces() {
+            let Some(link) = &self.replica else { return Ok(()) };
+            link.append(piece);
+            failpoint::pass("replica.sent");
+            if !self.is_acknowledged(observer)? {
+                return Ok(());
+            }
+            failpoint::pass("replica.answered");
+            if let Some(link) = &mut self.replica {
+                link.acknowledged_end += piece.bytes.len() as u64;
+            }
+        }
+        self.withheld.clear();
+        Ok(())
+    }
+
+    /// Waits for the replica's answer; `false` if the session is to end instead.
+    fn is_acknowledged(&mut self, observer: &mut dyn RunObserver) -> Result<bool, Error> {
+        self.halted = self.inbox.early_signal();
+        while self.halted.is_none() {
+            match self.inbox.messages.recv_timeout(TICK) {
+                Ok(Message::Replica(ReplicaAnswer::Acknowledged { .. })) => return Ok(true),
+                Ok(Message::Replica(answer)) => self.take_answer(observer, answer)?,
+                Ok(Message::Signal(signal)) => self.halted = Some(signal),
+                Ok(Message::AgentLine { order, text }) => observer.agent_line(order, &text),
+                Ok(Message::Steer(steering)) => {
+                    let Some(steering) = takes_effect(&self.run, &self.world, steering) else { continue };
+                    match control::effect(&self.run, &self.world.run_id, &steering.request) {
+                        Ok(Effect::Stop) => {
+                            steering.reply(Ok(serde_json::json!({})));
+                            self.halted = Some(SIGINT);
+                        }
+                        Ok(Effect::Write(_) | Effect::Reply(_)) | Err(_) => {
+                            self.inbox.early.push_back(Message::Steer(steering));
+                        }
+                    }
+                }
+                Ok(other @ (Message::Report { .. } | Message::Trouble(_))) => {
+                    self.inbox.early.push_back(other);
+                }
+                Err(RecvTimeoutError::Timeout) => observer.tick(&self.run),
+                Err(RecvTimeoutError::Disconnected) => return Err(Error::Stuck),
+            }
+        }
+        Ok(false)
+    }
+
+    /// What the replica says without being asked, or instead of what it was asked for.
+    fn take_answer(&mut self, observer: &mut dyn RunObserver, answer: ReplicaAnswer) -> Result<(), Error> {
+        match answer {
+            ReplicaAnswer::Acknowledged { .. } => Ok(()),
+            ReplicaAnswer::Lost { why } => {
+                observer.warn(&format!("the connection to the replica of the run is lost: {why}"));
+                self.halted = Some(SIGHUP);
+                Ok(())
+            }
+            ReplicaAnswer::Fenced { why } => {
+                observer.warn("another session has the run; stopping agents");
+                self.world.stop();
+                self.last_reports();
+                Err(self.fenced(why))
+            }
+        }
     }
 
     /// Records reports from outside the loop: the request, a session, a person's answer.
@@ -170,6 +347,10 @@ impl Driver {
     }
 
     fn go(&mut self, observer: &mut dyn RunObserver) -> Result<DriveEnd, Error> {
+        if let Some(signal) = self.halted {
+            self.withheld.extend(self.run.open.keys());
+            return self.interrupted(observer, signal);
+        }
         projections::catch_up(&self.world, &self.run)?;
         rollback::carry_out(&self.world, &self.run)?;
         failpoint::pass("caught_up");
@@ -184,7 +365,11 @@ impl Driver {
             let now = clock::now();
             heard.extend(self.run.settle(now));
             let entries = std::mem::take(&mut heard);
-            self.record_only(&entries)?;
+            self.record_only(observer, &entries)?;
+            if let Some(signal) = self.halted {
+                self.show(observer, &entries);
+                return self.interrupted(observer, signal);
+            }
             let mut orders = entries.iter().filter_map(order_of);
             let begun = orders.try_for_each(|(seq, order)| {
                 executors::perform(&self.world, &self.run, seq, order, false, &self.post)
@@ -267,8 +452,11 @@ impl Driver {
             Ok(Effect::Write(report)) => {
                 let entry = self.run.hear(clock::now(), report);
                 self.record(observer, &[entry])?;
-                steering.reply(Ok(serde_json::json!({})));
-                Ok(None)
+                match self.halted {
+                    Some(_) => steering.reply(Err(ControlRefusal::Stopping)),
+                    None => steering.reply(Ok(serde_json::json!({}))),
+                }
+                Ok(self.halted)
             }
             Ok(Effect::Stop) => {
                 steering.reply(Ok(serde_json::json!({})));
@@ -288,13 +476,13 @@ impl Driver {
 
     /// On disk first, then everything that follows from it.
     fn record(&mut self, observer: &mut dyn RunObserver, entries: &[Entry]) -> Result<(), Error> {
-        self.record_only(entries)?;
+        self.record_only(observer, entries)?;
         self.show(observer, entries);
         Ok(())
     }
 
     /// Everything that has to be there before orders are performed.
-    fn record_only(&mut self, entries: &[Entry]) -> Result<(), Error> {
+    fn record_only(&mut self, observer: &mut dyn RunObserver, entries: &[Entry]) -> Result<(), Error> {
         if entries.is_empty() {
             return Ok(());
         }
@@ -305,6 +493,7 @@ impl Driver {
         }
         log::append(journal, entries)?;
         failpoint::pass("recorded");
+        self.replicate(observer, entries)?;
         projections::write(&self.world, &self.run, entries)?;
         failpoint::pass("projected");
         Ok(())
@@ -326,6 +515,10 @@ impl Driver {
         }
         failpoint::pass("observed");
         self.notify_person(observer, entries);
+        if let Some(live) = &self.live_telemetry {
+            live.wrote(entries);
+            live.troubles().iter().for_each(|trouble| observer.warn(trouble));
+        }
     }
 
     /// Notifies a person who does not look that the run waits, or that it no longer does. Nothing waits for that here.
@@ -355,9 +548,17 @@ impl Driver {
                 }
                 Ok(Message::Signal(signal)) => return Ok(Woken::Signal(signal)),
                 Ok(Message::Steer(steering)) => return Ok(Woken::Steered(steering)),
+                Ok(Message::Replica(answer)) => {
+                    self.take_answer(observer, answer)?;
+                    if let Some(signal) = self.halted {
+                        return Ok(Woken::Signal(signal));
+                    }
+                }
                 Err(RecvTimeoutError::Timeout) => {
                     let troubles = self.notifier.as_ref().map(Notifier::troubles);
-                    troubles.iter().flatten().for_each(|trouble| observer.warn(trouble));
+                    let unsent = self.live_telemetry.as_ref().map(LiveTelemetry::troubles);
+                    let all = troubles.iter().chain(&unsent).flatten();
+                    all.for_each(|trouble| observer.warn(trouble));
                     observer.tick(&self.run);
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(Error::Stuck),
@@ -378,8 +579,19 @@ impl Driver {
     fn interrupted(&mut self, observer: &mut dyn RunObserver, signal: i32) -> Result<DriveEnd, Error> {
         observer.warn("stopping agents; their work is saved. Press again to stop at once");
         self.world.stop();
+        let mut entries = self.last_reports();
+        if let Some(why) = self.fenced.take() {
+            return Err(self.fenced(why));
+        }
+        entries.push(self.run.hear(clock::now(), SessionEnd { signal }));
+        self.record(observer, &entries)?;
+        Ok(DriveEnd::Signal(signal))
+    }
+
+    /// Waits for the agents that are being stopped, and for a landing, and returns what they report.
+    fn last_reports(&mut self) -> Vec<Entry> {
         let mut entries = Vec::new();
-        while self.run.open_agents().next().is_some() || self.is_landing() {
+        while self.is_waited_for() {
             // A landing may wait for another one and for a slow disk.
             let patience = Duration::from_secs(if self.is_landing() { 300 } else { 30 });
             match self.inbox.next(patience) {
@@ -388,18 +600,30 @@ impl Driver {
                     entries.push(self.run.hear(clock::now(), report));
                 }
                 Ok(Message::Signal(_)) => self.world.kill_now(),
-                Ok(Message::Report { .. } | Message::AgentLine { .. }) => {}
+                Ok(Message::Replica(ReplicaAnswer::Fenced { why })) => self.fenced = Some(why),
+                Ok(Message::Replica(ReplicaAnswer::Lost { .. })) => {
+                    self.halted = self.halted.or(Some(SIGHUP));
+                }
+                Ok(
+                    Message::Report { .. }
+                    | Message::AgentLine { .. }
+                    | Message::Replica(ReplicaAnswer::Acknowledged { .. }),
+                ) => {}
                 Ok(Message::Trouble(_)) | Err(_) => break,
             }
         }
-        entries.push(self.run.hear(clock::now(), SessionEnd { signal }));
-        self.record(observer, &entries)?;
-        Ok(DriveEnd::Signal(signal))
+        entries
+    }
+
+    /// An agent or a landing was begun and has not reported.
+    fn is_waited_for(&self) -> bool {
+        self.run.open_agents().any(|(seq, _)| !self.withheld.contains(&seq)) || self.is_landing()
     }
 
     /// M-H8: a branch and its checkout are being moved; that is finished whatever happens.
     fn is_landing(&self) -> bool {
-        self.run.open.values().any(|order| matches!(order, Order::MergeIntent(_) | Order::RevertIntent(_)))
+        let mut begun = self.run.open.iter().filter(|(seq, _)| !self.withheld.contains(seq));
+        begun.any(|(_, order)| matches!(order, Order::MergeIntent(_) | Order::RevertIntent(_)))
     }
 
     /// Stops every running agent and waits for its executor.

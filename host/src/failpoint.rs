@@ -9,8 +9,10 @@
 //! its time for ever, unless it is killed. Only in builds with debug assertions; a release has no such door.
 
 /// Every place, with what has and what has not happened there.
-pub const PLACES: [(&str, &str); 27] = [
+pub const PLACES: [(&str, &str); 34] = [
     ("recorded", "a batch of lines is on disk; nothing that follows from it is"),
+    ("replica.sent", "a batch is on its way to the replica; its answer is not known"),
+    ("replica.answered", "the replica has a batch; nothing that follows from it has begun"),
     ("projected", "the files that follow from a batch are written; observers have not heard of it"),
     ("observed", "index and progress are written; the batch's orders are not performed"),
     ("performed", "an order is carried out; its report is not recorded"),
@@ -23,6 +25,7 @@ pub const PLACES: [(&str, &str); 27] = [
     ("work.published", "refs keep a Maker's work; nothing else says so"),
     ("merge.built", "a merge commit is built and kept"),
     ("tests.ran", "the test command has ended"),
+    ("turn.taken", "landing on a remote: it says that this session may land; nothing else has happened"),
     ("land.begun", "landing: the target was seen at its old value; nothing holds it there"),
     ("land.prepared", "landing: the target ref is held at its old value; no file has moved"),
     ("land.moved", "landing: the user's files have moved; the ref has not"),
@@ -34,6 +37,10 @@ pub const PLACES: [(&str, &str); 27] = [
     ("battery.ran", "the Judge's checks were run; their result is not recorded"),
     ("revert.built", "the commit that takes a landing back is built and kept"),
     ("rollback.files", "going back to the end of a phase: the artifacts are as they were; the branch is not"),
+    ("import.refs", "importing a run: its commits and refs are here; its files are not"),
+    ("import.files", "importing a run: its files are here; its journal is as it was"),
+    ("forge.begun", "posting: a request is recorded as under way; it is not sent"),
+    ("forge.sent", "posting: a request was answered; nothing records it"),
     ("cleaning.renamed", "cleaning up: a folder has its temporary name; nothing in it is removed"),
     (
         "cleaning.part_removed",

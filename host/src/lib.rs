@@ -11,9 +11,15 @@ pub mod control;
 
 pub mod detached;
 
+pub mod client_setup;
+
 pub mod open;
 
+pub mod replica;
+
 pub mod rollback;
+
+pub mod transfer;
 
 pub mod review;
 
@@ -30,6 +36,7 @@ pub mod co_landing;
 pub mod cleaning;
 
 pub mod tail;
+pub mod telemetry;
 
 pub mod world;
 
@@ -43,6 +50,8 @@ pub mod history;
 pub mod memory;
 
 pub mod log;
+
+pub mod forge;
 
 pub mod notify;
 

@@ -137,15 +137,20 @@ fn write_plain(path: &Path, text: &str) -> std::io::Result<()> {
 const PROGRESS: &str = ".archeflow/progress.md";
 
 fn list(world: &World, run: &Run) -> Result<(), files::Error> {
+    enter(&world.places.events(), &world.run_id, run)
+}
+
+/// Puts a run on the list of runs, as it is now.
+pub(crate) fn enter(events: &Path, run_id: &str, run: &Run) -> Result<(), files::Error> {
     let line = index::IndexEntry {
-        run_id: world.run_id.clone(),
+        run_id: run_id.to_owned(),
         status: status(run).to_owned(),
         task: run.request.as_ref().map(|request| request.task.clone()).unwrap_or_default(),
         ts: clock::written(run.last),
         reverted_at: run.landing.reverted.as_ref().map(|_| clock::written(run.landing.reverted_at)),
         reopens_at: run.complete.as_ref().and_then(|end| end.reopens_at).map(clock::written),
     };
-    index::append(&world.places.events(), &line)
+    index::append(events, &line)
 }
 
 fn status(run: &Run) -> &'static str {
@@ -169,6 +174,14 @@ pub fn catch_up(world: &World, run: &Run) -> Result<(), files::Error> {
         }
     }
     Ok(())
+}
+
+/// The files about the ends of all cycles.
+pub(crate) fn boundaries(folder: &Path, run: &Run) -> Result<(), files::Error> {
+    run.cycles
+        .iter()
+        .filter_map(|cycle| cycle.boundary.as_ref())
+        .try_for_each(|end| boundary_files(folder, end))
 }
 
 /// Removes what unfinished writes left behind. No other process writes here while we hold the journal.
@@ -249,7 +262,7 @@ fn archive(folder: &Path, cycle: u32) -> Result<(), files::Error> {
     for entry in entries.flatten() {
         let name = entry.file_name();
         let text = name.to_string_lossy();
-        let of_cycle = text.starts_with("plan-") || text.starts_with("do-") || text.starts_with("check-");
+        let of_cycle = is_of_cycle(&text);
         let feedback = text == "act-feedback.md";
         let to = into.join(&name);
         if of_cycle && !to.exists() {
@@ -261,6 +274,11 @@ fn archive(folder: &Path, cycle: u32) -> Result<(), files::Error> {
     }
     let whole = folder.join(format!("cycle-{cycle}"));
     std::fs::rename(&into, &whole).map_err(|error| io(&whole, error))
+}
+
+/// Whether an artifact of this name is archived with its cycle.
+pub(crate) fn is_of_cycle(name: &str) -> bool {
+    ["plan-", "do-", "check-"].iter().any(|start| name.starts_with(start))
 }
 
 fn is_archived(folder: &Path, cycle: u32) -> bool {

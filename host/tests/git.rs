@@ -595,8 +595,8 @@ fn i2_unpublished_work_is_never_handed_out_again() {
     let other = world.pool().take(WorkspaceKind::Maker, "run", &base).unwrap();
     assert_ne!(other.tree(), tree);
     drop_unused(other, &base);
-    assert!(world.pool().pending(Some("someone else")).is_empty());
-    let mut found = world.pool().pending(Some("run"));
+    assert!(world.pool().pending(Some("someone else")).unwrap().is_empty());
+    let mut found = world.pool().pending(Some("run")).unwrap();
     assert_eq!(found.len(), 1);
     let mut slot = found.remove(0);
     assert_eq!((slot.tree(), slot.base()), (tree.clone(), Some(&base)));
@@ -604,7 +604,7 @@ fn i2_unpublished_work_is_never_handed_out_again() {
     slot.publish(&[(made.commit.clone(), "refs/archeflow/keep/run/do.1".to_owned())]).unwrap();
     assert_eq!(world.git(&["show", "refs/archeflow/keep/run/do.1:precious.txt"]), "work");
     drop(slot);
-    assert!(world.pool().pending(None).is_empty());
+    assert!(world.pool().pending(None).unwrap().is_empty());
 }
 
 #[test]
@@ -674,8 +674,8 @@ fn m_c22_rewritten_history_is_kept_aside() {
     let mut refs = vec![(made.commit.clone(), "refs/heads/archeflow/run".to_owned())];
     slot.publish(&refs).unwrap();
     drop(slot);
-    assert_eq!(world.pool().pending(Some("run")).len(), 1, "the strays are not published yet");
-    let mut slot = world.pool().pending(Some("run")).remove(0);
+    assert_eq!(world.pool().pending(Some("run")).unwrap().len(), 1, "the strays are not published yet");
+    let mut slot = world.pool().pending(Some("run")).unwrap().remove(0);
     let made = collect(&mut slot, &base);
     refs[0].0 = made.commit.clone();
     for (n, stray) in made.stray_heads.iter().enumerate() {
@@ -683,7 +683,7 @@ fn m_c22_rewritten_history_is_kept_aside() {
     }
     slot.publish(&refs).unwrap();
     drop(slot);
-    assert!(world.pool().pending(None).is_empty());
+    assert!(world.pool().pending(None).unwrap().is_empty());
     assert!(world.git(&["log", "--all", "--format=%H"]).contains(&stray));
     assert_eq!(world.git(&["rev-parse", "archeflow/run~1"]), base.as_str());
     assert_eq!(world.git(&["show", "archeflow/run:work.txt"]), "work");
@@ -787,7 +787,7 @@ fn d_10_m_c19_too_much_is_left_out_and_noted() {
     slot.publish(&[(made.commit.clone(), "refs/archeflow/keep/run/1".to_owned())]).unwrap();
     drop(slot);
     assert_eq!(world.git(&["show", &format!("{}:a.txt", made.commit)]), "changed");
-    assert_eq!(world.pool().pending(None).len(), 1, "what was left out is still there");
+    assert_eq!(world.pool().pending(None).unwrap().len(), 1, "what was left out is still there");
 }
 
 #[test]

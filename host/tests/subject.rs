@@ -959,7 +959,7 @@ fn answers(base: &ObjectId, head: &str) -> String {
     )
 }
 
-const PULL: ReviewTarget = ReviewTarget::PullRequest { number: 7 };
+const PULL: ReviewTarget = ReviewTarget::PullRequest { number: 7, read: None };
 const ELSEWHERE: &str = "1234567890123456789012345678901234567890";
 
 #[test]

@@ -43,6 +43,8 @@ pub(crate) struct Access {
     pub(crate) session: Secret,
     /// In every form.
     pub(crate) form: Secret,
+    /// Opens [`METRICS`] and nothing else. It stays the same, since Prometheus has it in its configuration.
+    pub(crate) metrics: Option<Secret>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,9 +87,14 @@ impl Refusal {
 }
 
 impl Access {
-    pub(crate) fn new(port: u16, host: Option<String>, secrets: [Secret; 3]) -> Access {
+    pub(crate) fn new(
+        port: u16,
+        host: Option<String>,
+        secrets: [Secret; 3],
+        metrics: Option<Secret>,
+    ) -> Access {
         let [token, session, form] = secrets;
-        Access { port, host, token, session, form }
+        Access { port, host, token, session, form, metrics }
     }
 
     /// Cookies do not know ports, so the name does.
@@ -119,7 +126,17 @@ impl Access {
             None if gets && !request.headers.contains_key(header::ORIGIN) => {}
             Some(_) | None => return Err(Refusal::Origin),
         }
-        if entering || self.has_session(&request.headers) { Ok(()) } else { Err(Refusal::NoSession) }
+        let scraping = gets && request.uri.path() == METRICS && self.has_metrics_key(&request.headers);
+        if entering || scraping || self.has_session(&request.headers) {
+            Ok(())
+        } else {
+            Err(Refusal::NoSession)
+        }
+    }
+
+    fn has_metrics_key(&self, headers: &HeaderMap) -> bool {
+        let key = only(headers, header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
+        self.metrics.as_ref().zip(key).is_some_and(|(metrics, key)| metrics.is(key))
     }
 
     fn is_own_host(&self, host: &str) -> bool {
@@ -147,6 +164,9 @@ impl Access {
         found.fold(false, |any, good| any | good)
     }
 }
+
+/// Numbers for Prometheus.
+pub(crate) const METRICS: &str = "/metrics";
 
 /// Where the token is exchanged for a cookie.
 pub(crate) const IN: &str = "/in";
@@ -176,7 +196,7 @@ mod tests {
 
     fn access() -> Access {
         let secrets = [1, 2, 3].map(|n| Secret::new([n; 32]));
-        Access::new(7777, Some("box.example".to_owned()), secrets)
+        Access::new(7777, Some("box.example".to_owned()), secrets, Some(Secret::new([4; 32])))
     }
 
     fn checked(method: &str, path: &str, headers: &[(&str, &str)]) -> Result<(), Refusal> {
@@ -226,6 +246,34 @@ mod tests {
             ("POST", "/do", vec![host, session, ("origin", "http://localhost:7777")], Err(Origin)),
             ("POST", "/do", vec![host, session, ("origin", "http://127.0.0.1:8000")], Err(Origin)),
             ("GET", "/", vec![host, session, origin, ("origin", "http://evil.example")], Err(Origin)),
+        ];
+        for (method, path, headers, expected) in rows {
+            assert_eq!(checked(method, path, &headers), expected, "{method} {path} {headers:?}");
+        }
+    }
+
+    #[test]
+    fn otel_the_key_for_prometheus_opens_its_numbers_and_nothing_else() {
+        let host = ("host", "127.0.0.1:7777");
+        let (key, token) = (format!("Bearer {}", "04".repeat(32)), format!("Bearer {}", "01".repeat(32)));
+        let cookie = format!("archeflow-7777={}", "02".repeat(32));
+        let good = ("authorization", key.as_str());
+        use Refusal::{Host, NoSession, Origin, OtherSite};
+        type Row<'a> = (&'a str, &'a str, Vec<(&'a str, &'a str)>, Result<(), Refusal>);
+        let rows: Vec<Row<'_>> = vec![
+            ("GET", "/metrics", vec![host, good], Ok(())),
+            ("GET", "/metrics", vec![host, ("cookie", cookie.as_str())], Ok(())),
+            ("GET", "/metrics", vec![host], Err(NoSession)),
+            ("GET", "/metrics", vec![host, ("authorization", token.as_str())], Err(NoSession)),
+            ("GET", "/metrics", vec![host, ("authorization", "Bearer ")], Err(NoSession)),
+            ("GET", "/metrics", vec![host, good, good], Err(NoSession)),
+            ("GET", "/metrics", vec![("host", "evil.example:7777"), good], Err(Host)),
+            ("GET", "/metrics", vec![host, good, ("sec-fetch-site", "cross-site")], Err(OtherSite)),
+            ("GET", "/metrics", vec![host, good, ("origin", "http://evil.example")], Err(Origin)),
+            ("GET", "/", vec![host, good], Err(NoSession)),
+            ("GET", "/metrics/", vec![host, good], Err(NoSession)),
+            ("POST", "/metrics", vec![host, good, ("origin", "http://127.0.0.1:7777")], Err(NoSession)),
+            ("POST", "/do", vec![host, good, ("origin", "http://127.0.0.1:7777")], Err(NoSession)),
         ];
         for (method, path, headers, expected) in rows {
             assert_eq!(checked(method, path, &headers), expected, "{method} {path} {headers:?}");

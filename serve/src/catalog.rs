@@ -119,6 +119,11 @@ impl Catalog {
         self.repositories().into_iter().find(|known| known.key == key)
     }
 
+    /// The repository here, also before its first run.
+    pub(crate) fn at(&self, root: &Path) -> Arc<Repository> {
+        Arc::new(self.repository(root.to_owned()))
+    }
+
     fn repository(&self, root: PathBuf) -> Repository {
         let name = root.file_name().unwrap_or(root.as_os_str()).to_string_lossy();
         let name = short_line(&name, 40);

@@ -55,26 +55,55 @@ pub(crate) fn one_file(state: Option<&Path>, run: &RunModel, path: &str) -> Diff
     let (Some(state), Some((base, commit))) = (state, run.story.span()) else {
         return Diff::missing("Nothing was made.");
     };
-    let (text, _, command) = match diff_text(&(run.repository.root.clone(), base, commit), state) {
+    let (text, _, command) = match diff_text(&(run.repository.root.clone(), base, commit), state, diff::BYTES)
+    {
         Ok(read) => read,
         Err(why) => return Diff::missing(why),
     };
     Diff::read_file(&text, path, command)
 }
 
-/// What reviewers were shown, which may be in no commit: the diff is kept in parts, each a file of the run.
+/// The change as text, up to a limit in bytes; else why there is none.
+pub(crate) fn text_of(state: Option<&Path>, run: &RunModel, most: usize) -> Result<String, String> {
+    let (text, cut_at) = match (&run.run().review, state, run.story.span()) {
+        (Some(review), ..) => shown_parts(run, review, most).ok_or_else(|| GONE.to_owned())?,
+        (None, Some(state), Some((base, commit))) => {
+            let (text, cut_at, _) = diff_text(&(run.repository.root.clone(), base, commit), state, most)?;
+            (text, cut_at)
+        }
+        (None, ..) => return Err("Nothing was made.".to_owned()),
+    };
+    Ok(match cut_at {
+        Some(whole) => format!("{text}\n(cut: the whole change has {whole} bytes)\n"),
+        None => text,
+    })
+}
+
+const GONE: &str = "The parts of the diff that reviewers were shown are gone.";
+
 fn reviewed(
     run: &RunModel,
     review: &ReviewOpened,
     read: impl FnOnce(&str, Option<u64>, String) -> Diff,
 ) -> Diff {
+    match shown_parts(run, review, diff::BYTES) {
+        Some((text, cut_at)) => {
+            read(&text, cut_at, format!("cat .archeflow/artifacts/{}/part-*.diff", run.id))
+        }
+        None => Diff::missing(GONE),
+    }
+}
+
+/// What reviewers were shown, which may be in no commit: the diff is kept in parts, each a file of the run. With the size of
+/// the whole, where only its beginning was read.
+fn shown_parts(run: &RunModel, review: &ReviewOpened, most: usize) -> Option<(String, Option<u64>)> {
     let folder = run.repository.root.join(".archeflow/artifacts").join(&run.id);
     let (mut text, mut cut_at) = (String::new(), None);
     for part in &review.parts {
         let name = &part.artifact.name;
-        let room = diff::BYTES.saturating_sub(text.len());
+        let room = most.saturating_sub(text.len());
         let bytes = Some(()).filter(|()| names::valid_name(name) && part.bytes <= room as u64);
-        match bytes.and_then(|()| files::read_capped(&folder.join(name), diff::BYTES as u64).ok()) {
+        match bytes.and_then(|()| files::read_capped(&folder.join(name), most as u64).ok()) {
             Some(bytes) => text.push_str(&String::from_utf8_lossy(&bytes)),
             None => {
                 cut_at = Some(review.parts.iter().map(|part| part.bytes).sum());
@@ -82,10 +111,7 @@ fn reviewed(
             }
         }
     }
-    if text.is_empty() {
-        return Diff::missing("The parts of the diff that reviewers were shown are gone.");
-    }
-    read(&text, cut_at, format!("cat .archeflow/artifacts/{}/part-*.diff", run.id))
+    (!text.is_empty()).then_some((text, cut_at))
 }
 
 fn missing(why: &str) -> Arc<Diff> {
@@ -93,20 +119,24 @@ fn missing(why: &str) -> Arc<Diff> {
 }
 
 fn read(key: &Key, state: &Path) -> Diff {
-    match diff_text(key, state) {
+    match diff_text(key, state, diff::BYTES) {
         Ok((text, cut_at, command)) => Diff::read(&text, cut_at, command),
         Err(why) => Diff::missing(why),
     }
 }
 
 /// With the size of the whole, where only its beginning was read, and the command that prints it.
-fn diff_text((root, base, commit): &Key, state: &Path) -> Result<(String, Option<u64>, String), String> {
+fn diff_text(
+    (root, base, commit): &Key,
+    state: &Path,
+    most: usize,
+) -> Result<(String, Option<u64>, String), String> {
     let (Ok(from), Ok(to)) = (ObjectId::parse(base.as_bytes()), ObjectId::parse(commit.as_bytes())) else {
         return Err("The journal names no commits for it.".to_owned());
     };
     let repo = Repo::open(root, state, &GitEnv::of_process())
         .map_err(|error| format!("The repository can't be read: {error}"))?;
-    let read = change::diff_text(&repo, &from, &to, diff::BYTES)
+    let read = change::diff_text(&repo, &from, &to, most)
         .map_err(|error| format!("The commits are not in the repository any more: {error}"))?;
     Ok((read.text(), read.truncated_at, format!("git diff {from}...{to}")))
 }

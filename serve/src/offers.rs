@@ -21,6 +21,8 @@ pub(crate) struct Offer {
     pub(crate) cost: String,
     /// A text of the person's is part of it.
     pub(crate) needs_text: bool,
+    /// That text is an amount in dollars.
+    pub(crate) wants_amount: bool,
     /// It is asked once more on a page of its own.
     pub(crate) asks_again: bool,
     words: Vec<Word>,
@@ -61,17 +63,17 @@ impl Offer {
         arguments
     }
 
-    /// Whether this line of a journal is the decision, with the person's text.
-    pub(crate) fn is_made_by(&self, event: &Event, text: &str) -> bool {
+    /// Whether this line of a journal is the decision, with the person's text, that came by this way.
+    pub(crate) fn is_made_by(&self, event: &Event, text: &str, by: Requester) -> bool {
         let verb = self.verb();
-        let page = |by: &str| by == Requester::Page.name();
+        let came = |line: &str| line == by.name();
         let has = |flag: &str| self.words.iter().any(|word| matches!(word, Word::Said(said) if said == flag));
         if let Some(line) = event.body::<QuestionAnswered>() {
             let said = match self.words.last() {
                 Some(Word::Said(said)) => said,
                 Some(Word::Text) | None => text,
             };
-            return verb == "answer" && page(&line.by) && line.text.trim() == said.trim();
+            return verb == "answer" && came(&line.by) && line.text.trim() == said.trim();
         }
         if let Some(line) = event.body::<RunContinued>() {
             let when = |flag: &str| if has(flag) { text.trim() } else { "" };
@@ -79,15 +81,15 @@ impl Offer {
                 && line.rescope.trim() == when("--rescope")
                 && line.reason.trim() == when("--reason")
                 && line.accept.is_empty() != has("--accept");
-            return matches!(verb, "continue" | "resume") && page(&line.by) && same;
+            return matches!(verb, "continue" | "resume") && came(&line.by) && same;
         }
         if let Some(line) = event.body::<LoopHeard>() {
             let same = text.is_empty() || line.text.is_empty() || line.text.trim() == text.trim();
-            return verb == "loop" && page(&line.by) && same;
+            return verb == "loop" && came(&line.by) && same;
         }
         match verb {
-            "merge" => event.body::<MergeRequested>().is_some_and(|line| page(&line.by)),
-            "discard" => event.body::<RunDiscarded>().is_some_and(|line| page(&line.by)),
+            "merge" => event.body::<MergeRequested>().is_some_and(|line| came(&line.by)),
+            "discard" => event.body::<RunDiscarded>().is_some_and(|line| came(&line.by)),
             // It does not matter which process resumed it.
             "resume" => true,
             _ => false,
@@ -101,13 +103,29 @@ impl Offer {
         }
     }
 
+    /// Why the person's text can't be passed on as the amount that it should be.
+    pub(crate) fn wrong_amount(&self, text: &str) -> Option<&'static str> {
+        let is_amount = || Money::parse(text.trim()).is_some_and(|amount| amount > Money::ZERO);
+        (self.wants_amount && !is_amount()).then_some("This choice needs an amount in dollars, e.g. 5.")
+    }
+
+    /// The limit that it sets for the whole run.
+    fn new_limit(&self) -> Option<Money> {
+        let mut words = self.words.iter();
+        words.find(|word| matches!(word, Word::Said(said) if said == "--budget"))?;
+        match words.next()? {
+            Word::Said(amount) => Money::parse(amount),
+            Word::Text => None,
+        }
+    }
+
     /// Whether it makes something land.
     pub(crate) fn lands(&self) -> bool {
         self.command.starts_with("archeflow merge ") || self.command == "archeflow loop approve"
     }
 
     fn of(command: &str, title: &str, per_cycle: Option<Money>) -> Option<Offer> {
-        let words = split(command)?;
+        let words = with_amount(split(command)?);
         let verb = match words.as_slice() {
             [Word::Said(program), Word::Said(verb), ..] if program == "archeflow" => verb.as_str(),
             _ => return None,
@@ -116,6 +134,9 @@ impl Offer {
         let again = has("--ruling") || has("--rescope") || has("--one-more-cycle");
         let (then, asks_again) = match verb {
             "answer" => ("The run continues with your answer.", false),
+            "continue" if has("--budget") => {
+                ("It goes on within the new limit of the whole run.", !words.contains(&Word::Text))
+            }
             "continue" if has("--one-more-cycle") => ("One more cycle, as it is.", false),
             "continue" if again => ("One more cycle. All agents are given what you wrote.", false),
             "continue" => ("The rest is judged again; if nothing is open, it is tested and lands.", false),
@@ -140,8 +161,9 @@ impl Offer {
             _ => String::new(),
         };
         let needs_text = words.contains(&Word::Text);
-        let title = capital(title);
-        Some(Offer { command: command.to_owned(), title, then, cost, needs_text, asks_again, words })
+        let wants_amount = needs_text && has("--budget");
+        let (command, title) = (command.to_owned(), capital(title));
+        Some(Offer { command, title, then, cost, needs_text, wants_amount, asks_again, words })
     }
 }
 
@@ -163,7 +185,29 @@ pub(crate) fn decisions(run: &RunModel) -> Vec<Offer> {
     };
     let cycles = u64::from(state.number().max(1));
     let per_cycle = Some(Money(state.spent.0 / cycles)).filter(|cost| cost.0 > 0);
-    listed.iter().filter_map(|(command, title)| Offer::of(command, title, per_cycle)).collect()
+    let mut offers: Vec<Offer> =
+        listed.iter().filter_map(|(command, title)| Offer::of(command, title, per_cycle)).collect();
+    let now = state.limits().into_iter().find(|limit| limit.name == "run").map(|limit| limit.cap.shown());
+    for offer in &mut offers {
+        let from = now.as_deref().unwrap_or("no limit");
+        if let Some(limit) = offer.new_limit() {
+            offer.cost = format!("limit from {from} to {}", limit.shown());
+        } else if offer.wants_amount {
+            offer.cost = format!("limit now {from}, spent {}", state.spent.shown());
+        }
+    }
+    offers
+}
+
+/// An amount that is still to come is named without quotes.
+fn with_amount(mut words: Vec<Word>) -> Vec<Word> {
+    let is = |word: Option<&Word>, text: &str| matches!(word, Some(Word::Said(said)) if said == text);
+    for at in 1..words.len() {
+        if is(words.get(at - 1), "--budget") && is(words.get(at), "<usd>") {
+            words[at] = Word::Text;
+        }
+    }
+    words
 }
 
 fn discard(id: &str) -> (String, &'static str) {
@@ -298,6 +342,31 @@ mod tests {
             line("archeflow continue r --one-more-cycle --budget 4"),
             "continue|--by|ui|r|--one-more-cycle|--budget=4"
         );
+        assert_eq!(
+            line("archeflow continue r --one-more-cycle --budget <usd>"),
+            "continue|--by|ui|r|--one-more-cycle|--budget=--all yes"
+        );
+    }
+
+    #[test]
+    fn u_16_an_amount_is_asked_for_and_read() {
+        let offer = |command: &str| Offer::of(command, "x", None);
+        let typed = offer("archeflow continue r --one-more-cycle --budget <usd>");
+        assert!(
+            typed.as_ref().is_some_and(|offer| offer.needs_text && offer.wants_amount && !offer.asks_again)
+        );
+        for (text, wrong) in
+            [("5", false), (" 2.50 ", false), ("", true), ("0", true), ("<usd>", true), ("-3", true)]
+        {
+            let why = typed.as_ref().and_then(|offer| offer.wrong_amount(text));
+            assert_eq!(why.is_some(), wrong, "{text}");
+        }
+        let fixed = offer("archeflow continue r --one-more-cycle --budget 4");
+        assert!(fixed.is_some_and(|offer| {
+            !offer.needs_text && offer.asks_again && offer.new_limit() == Some(Money(4_000_000))
+        }));
+        let named = offer("archeflow continue r --accept '<usd>' --reason \"…\"");
+        assert!(named.is_some_and(|offer| !offer.wants_amount));
     }
 
     #[test]

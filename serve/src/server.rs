@@ -44,6 +44,8 @@ pub struct ServeOptions {
     pub idle_exit: Option<Duration>,
     /// The user's state folder, where the known repositories are listed.
     pub state: Option<PathBuf>,
+    /// Numbers are served for Prometheus to who has this key.
+    pub metrics_key: Option<[u8; 32]>,
     pub version: &'static str,
     pub limits: Limits,
 }
@@ -156,7 +158,8 @@ impl Server {
         let failed = |error| ServeError::Port { port, error };
         listener.set_nonblocking(true).map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
-        let access = Access::new(port, options.host.clone(), [secret()?, secret()?, secret()?]);
+        let metrics = options.metrics_key.map(Secret::new);
+        let access = Access::new(port, options.host.clone(), [secret()?, secret()?, secret()?], metrics);
         let ui = Arc::new(Ui {
             access,
             catalog: Catalog::new(options.state.clone()),
@@ -176,6 +179,10 @@ impl Server {
     /// The address to open, with the token; for the user's eyes only.
     pub fn address(&self) -> String {
         format!("http://127.0.0.1:{}{IN}?t={}", self.ui.port, self.ui.access.token.text())
+    }
+
+    pub fn port(&self) -> u16 {
+        self.ui.port
     }
 
     pub fn stopper(&self) -> Stopper {

@@ -31,6 +31,7 @@ impl Served {
             cwd: "/nonexistent".into(),
             idle_exit: None,
             state: Some(state.path().to_owned()),
+            metrics_key: None,
             version: "test",
             limits: Limits::default(),
         };
@@ -315,6 +316,7 @@ fn u_16_a_port_in_use_is_said() {
         cwd: "/nonexistent".into(),
         idle_exit: None,
         state: None,
+        metrics_key: None,
         version: "test",
         limits: Limits::default(),
     };

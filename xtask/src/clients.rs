@@ -22,7 +22,7 @@ struct Client {
 }
 
 /// Node comes first: it installs the others.
-const CLIENTS: [Client; 8] = [
+const CLIENTS: [Client; 10] = [
     Client { name: "node22", package: "node", version: "22.23.3", program: "node/bin/node", megabytes: 185 },
     Client {
         name: "claude",
@@ -73,6 +73,21 @@ const CLIENTS: [Client; 8] = [
         version: "2.6.0",
         program: ".bin/codex-acp",
         megabytes: 460,
+    },
+    // No agents: they are to get along with `archeflow mcp`.
+    Client {
+        name: "mcp-client",
+        package: "@modelcontextprotocol/client",
+        version: "2.4.0",
+        program: "@modelcontextprotocol/client/dist/index.mjs",
+        megabytes: 18,
+    },
+    Client {
+        name: "mcp-inspector",
+        package: "@modelcontextprotocol/inspector",
+        version: "2.12.0",
+        program: ".bin/mcp-inspector",
+        megabytes: 110,
     },
 ];
 

@@ -9,6 +9,7 @@
 
 mod bench;
 mod clients;
+mod collectors;
 mod dist;
 mod docs;
 mod instructions;
@@ -21,6 +22,7 @@ mod live;
     reason = "the scripted model of the tests, of which a measurement needs a part"
 )]
 mod model;
+mod nats_server;
 mod pictures;
 mod portrait;
 mod schemas;
@@ -40,9 +42,11 @@ usage: cargo xtask <command>
 
   test [<flag>...] [<step>...]   run the test suite, or only the named steps; each test runs once.
                                  --quick: skip the steps that take minutes (crash, sprint, simulation,
-                                 release builds), the real clients and the browser
+                                 release builds), the real clients, the browser and
+                                 the fleet's server
                                  --without-clients: skip the real clients (2 GB to download)
                                  --without-browser: skip the step that needs chromium
+                                 --without-server: skip the step that needs nats-server (19 MB to download)
   clients                        download the clients that tests drive into target/clients
   pictures                       draw docs/pictures again: recordings, report and live view (needs chromium)
   docs                           write the generated tables: settings in configuration.md, agents in agents.md,

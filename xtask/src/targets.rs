@@ -15,7 +15,18 @@ const PACKAGES: [&str; 2] = ["cargo-zigbuild==0.24.0", "ziglang==0.17.0"];
 /// Compiles, lints and links for macOS. Nothing is run: there is no Mac here.
 pub(crate) fn macos(root: &Path) -> Result<Done, String> {
     let zig = ready(root, MACOS)?;
-    let crates = ["-p", "archeflow", "-p", "archeflow-serve", "-p", "archeflow-host", "-p", "archeflow-core"];
+    let crates = [
+        "-p",
+        "archeflow",
+        "-p",
+        "archeflow-serve",
+        "-p",
+        "archeflow-fleet",
+        "-p",
+        "archeflow-host",
+        "-p",
+        "archeflow-core",
+    ];
     zig.cargo(root, &[&["clippy", "--target", MACOS], &crates[..], &["--", "-D", "warnings"]].concat())?;
     zig.cargo(root, &["zigbuild", "--target", MACOS, "-p", "archeflow", "--bin", "archeflow"])?;
     let program = std::fs::read(built(root, MACOS)).map_err(|error| error.to_string())?;

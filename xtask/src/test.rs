@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use archeflow_host::git::runner;
 use archeflow_host::platform::machine;
 
-use crate::{clients, dist, instructions, schemas, scratch, targets, tidy};
+use crate::{clients, collectors, dist, instructions, nats_server, schemas, scratch, targets, tidy};
 
 /// Runs of the made-up world, in release; the debug tests play fewer.
 const SEEDS: &str = "20000";
@@ -41,6 +41,8 @@ enum Needs {
     Clients,
     /// Chromium and Neovim.
     Browser,
+    /// The message server of a fleet.
+    Server,
 }
 
 pub(crate) enum Done {
@@ -58,7 +60,7 @@ struct Count {
     names: Vec<String>,
 }
 
-const STEPS: [Step; 19] = [
+const STEPS: [Step; 21] = [
     Step { name: "tools", needs: Needs::Nothing, what: "required tools are installed", run: tools },
     Step { name: "tidy", needs: Needs::Nothing, what: "conventions that no compiler checks", run: tidy_step },
     Step { name: "fmt", needs: Needs::Nothing, what: "formatting", run: fmt },
@@ -78,6 +80,12 @@ const STEPS: [Step; 19] = [
         run: sprint,
     },
     Step {
+        name: "fleet",
+        needs: Needs::Server,
+        what: "the fleet's connection against a real server",
+        run: fleet,
+    },
+    Step {
         name: "browser",
         needs: Needs::Browser,
         what: "reports and pages in a real browser, findings in a real editor",
@@ -89,6 +97,7 @@ const STEPS: [Step; 19] = [
         what: "SARIF output, checked by another project's validator",
         run: schemas_step,
     },
+    Step { name: "telemetry", needs: Needs::Clients, what: "runs in real collectors", run: telemetry },
     Step {
         name: "clients",
         needs: Needs::Clients,
@@ -124,10 +133,11 @@ const STEPS: [Step; 19] = [
 const BESIDE: &str = "matrix";
 
 /// The flags, each with what it leaves out.
-const FLAGS: [(&str, &[Needs]); 3] = [
-    ("--quick", &[Needs::Minutes, Needs::Clients, Needs::Browser]),
+const FLAGS: [(&str, &[Needs]); 4] = [
+    ("--quick", &[Needs::Minutes, Needs::Clients, Needs::Browser, Needs::Server]),
     ("--without-clients", &[Needs::Clients]),
     ("--without-browser", &[Needs::Browser]),
+    ("--without-server", &[Needs::Server]),
 ];
 
 /// What was asked for.
@@ -276,6 +286,11 @@ fn tools(root: &Path, _: &mut Count) -> Result<Done, String> {
             return Err(format!("`{shell}` is MISSING: agents and tests are started with it"));
         }
     }
+    match nats_server::fetch(root) {
+        Ok(program) => println!("{}", version(&[&program, "--version"]).unwrap_or_default().trim()),
+        // The step that needs it fails.
+        Err(why) => println!("note: {why}"),
+    }
     if !is_there("strace") {
         println!("note: strace is not there; no test needs it, and none that would use it runs");
     }
@@ -365,13 +380,13 @@ fn tests(root: &Path, count: &mut Count) -> Result<Done, String> {
     in_memory(root, &words, count)
 }
 
-/// Binaries of tests that take minutes and are steps of their own.
-const PROOFS: [&str; 2] = ["crash", "proof_sprint"];
+/// Binaries of tests that take minutes or a server, and are steps of their own.
+const PROOFS: [&str; 3] = ["crash", "proof_sprint", "nats"];
 
 /// The names of all integration tests, each once, though several crates may have one of that name.
 fn test_binaries(root: &Path) -> std::io::Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
-    for member in ["core", "host", "serve", "app"] {
+    for member in ["core", "host", "serve", "fleet", "app"] {
         for entry in std::fs::read_dir(root.join(member).join("tests"))? {
             let path = entry?.path();
             let name = path.file_stem().filter(|_| path.extension().is_some_and(|end| end == "rs"));
@@ -397,6 +412,13 @@ fn in_memory(root: &Path, words: &[&str], count: &mut Count) -> Result<Done, Str
 fn sprint(root: &Path, count: &mut Count) -> Result<Done, String> {
     let words = ["cargo", "test", "-p", "archeflow", "--test", "proof_sprint", "--", "--include-ignored"];
     in_memory(root, &[&words[..], &["--test-threads=1"]].concat(), count)
+}
+
+/// What a fleet asks of its server, and what happens when that is killed, wiped or full.
+fn fleet(root: &Path, count: &mut Count) -> Result<Done, String> {
+    let program = nats_server::fetch(root)?;
+    let words = ["cargo", "test", "-p", "archeflow-fleet", "--test", "nats", "--no-fail-fast"];
+    counted(root, &words, &[(nats_server::VARIABLE, &program)], count)
 }
 
 /// Hostile text must be inert where it is really shown: no other check can say so.
@@ -444,6 +466,14 @@ fn schemas_step(root: &Path, _: &mut Count) -> Result<Done, String> {
     schemas::check(root).map(|()| Done::Well)
 }
 
+/// What collectors of others make of a run.
+fn telemetry(root: &Path, count: &mut Count) -> Result<Done, String> {
+    let places = collectors::fetch(root)?;
+    let env: Vec<(&str, &str)> = places.iter().map(|(name, place)| (*name, place.as_str())).collect();
+    let words = ["cargo", "test", "-p", "archeflow", "--test", "e2e", "--", "--ignored", "with_a_collector"];
+    counted(root, &words, &env, count)
+}
+
 fn fetch(root: &Path, _: &mut Count) -> Result<Done, String> {
     clients::fetch(root).map(|()| Done::Well)
 }
@@ -462,6 +492,8 @@ fn matrix(root: &Path, count: &mut Count) -> Result<Done, String> {
         "in_a_browser",
         "--skip",
         "in_an_editor",
+        "--skip",
+        "with_a_collector",
         "--skip",
         "a_real_small_model",
         "--skip",
@@ -613,74 +645,4 @@ impl Count {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_full_disk_is_named_before_anything_is_built() {
-        let root = Path::new("/repository");
-        let gb = |number: u64| number * 1_000_000_000;
-        let said = |free, built| enough_space(root, free, built);
-        assert_eq!(said(None, 0), Ok("free space unknown".to_owned()));
-        assert_eq!(said(Some(gb(50)), gb(4)), Ok("50.0 GB free, at most 6.0 GB more are needed".to_owned()));
-        assert_eq!(
-            said(Some(gb(3)), 0),
-            Ok("WARNING: 3.0 GB free, at most 10.0 GB more are needed".to_owned())
-        );
-        assert_eq!(said(Some(gb(3)), gb(40)), Ok("3.0 GB free, at most 2.0 GB more are needed".to_owned()));
-        let why = said(Some(gb(1)), gb(7)).err().unwrap_or_default();
-        assert!(
-            why.contains("/repository has 1.0 GB free") && why.contains("`cargo clean` frees 7.0 GB"),
-            "{why}"
-        );
-    }
-
-    #[test]
-    fn flags_leave_steps_out_and_unknown_words_are_errors() {
-        let plan = |args: &[&str]| {
-            let asked = Asked::read(args)?;
-            let run = STEPS.iter().filter(|step| asked.wants(step) && asked.without(step).is_none());
-            Ok::<_, String>(run.map(|step| step.name).collect::<Vec<_>>())
-        };
-        let all = STEPS.map(|step| step.name).to_vec();
-        let without =
-            |names: &[&str]| all.iter().copied().filter(|name| !names.contains(name)).collect::<Vec<_>>();
-        let long = [
-            "crash",
-            "sprint",
-            "browser",
-            "schemas",
-            "clients",
-            "matrix",
-            "simulation",
-            "demo",
-            "instructions",
-            "macos",
-            "musl",
-            "packages",
-        ];
-        assert_eq!(plan(&[]), Ok(all.clone()));
-        assert_eq!(plan(&["--without-clients"]), Ok(without(&["schemas", "clients", "matrix"])));
-        assert_eq!(plan(&["--quick"]), Ok(without(&long)));
-        assert_eq!(plan(&["clients", "matrix"]), Ok(vec!["clients", "matrix"]));
-        for (unknown, words) in [("--fast", "--quick, --without-clients"), ("tess", "tools, tidy, fmt")] {
-            let why = plan(&[unknown]).err().unwrap_or_default();
-            assert!(why.contains(unknown) && why.contains(words), "{unknown}: {why}");
-        }
-    }
-
-    #[test]
-    fn results_are_counted() {
-        let mut count = Count::default();
-        for line in [
-            "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 3 filtered out; finished in 0.01s",
-            "test a ... ok",
-            "test b::c ... FAILED",
-            "test result: FAILED. 7 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out",
-            "a line about 5 passed; 5 failed",
-        ] {
-            count.add(line);
-        }
-        assert_eq!(count, Count { passed: 19, failed: 2, names: vec!["b::c".to_owned()] });
-    }
-}
+mod tests;

@@ -9,8 +9,8 @@ pub(crate) struct SteerArgs {
     /// Run: id, beginning of it, words of its task, last or @N [default: the only one that is running]
     #[arg(value_name = "RUN", add = complete::runs())]
     pub(crate) id: Option<String>,
-    /// Origin of the decision, set by pages
-    #[arg(long, value_name = "WAY", hide = true, value_parser = ["ui"])]
+    /// Origin of the decision, set by pages and by the server for coding agents
+    #[arg(long, value_name = "WAY", hide = true, value_parser = ["ui", "mcp"])]
     pub(crate) by: Option<String>,
     #[command(flatten)]
     pub(crate) place: CommonArgs,

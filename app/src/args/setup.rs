@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::{CommonArgs, complete};
 
@@ -23,6 +23,22 @@ pub(crate) struct DemoArgs {
     /// Print the result as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// A coding agent that `init --client` sets up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ClientName {
+    Claude,
+    Codex,
+    Gemini,
+    Opencode,
+}
+
+impl std::fmt::Display for ClientName {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = self.to_possible_value();
+        out.write_str(name.as_ref().map_or("", |name| name.get_name()))
+    }
 }
 
 #[derive(Debug, Args)]
@@ -48,7 +64,13 @@ pub(crate) struct InitArgs {
     /// Setup command to write [default: detected from the project's files]
     #[arg(long, value_name = "CMD")]
     pub(crate) setup_command: Option<String>,
-    /// Write what is proposed without asking; without a terminal nothing is asked anyway
+    /// Set up a coding agent of yours instead: its server, commands and skill, in your own configuration of it
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["bundle", "list", "save", "from", "set", "test_command", "setup_command"])]
+    pub(crate) client: Option<ClientName>,
+    /// With --client: remove what was written for it
+    #[arg(long, requires = "client")]
+    pub(crate) remove: bool,
+    /// Write what is proposed without asking; without a terminal nothing is asked anyway, and --client writes nothing
     #[arg(long)]
     pub(crate) yes: bool,
     /// Print the files without writing them

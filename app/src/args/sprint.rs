@@ -30,7 +30,7 @@ pub(crate) enum SprintCommand {
     Run(SprintRun),
     /// Watch all runs of a sprint, full screen; without a terminal, print one table
     Watch(SprintLook),
-    /// Write a report of a sprint in Markdown: items, runs, costs, commits, failures, checkpoints
+    /// Write a report of a sprint: items, runs, costs, commits, failures, checkpoints; Markdown or Prometheus text
     Report(SprintReport),
 }
 
@@ -75,6 +75,9 @@ pub(crate) struct SprintAdd {
     /// Notes
     #[arg(long)]
     pub(crate) notes: Option<String>,
+    /// Propose the task: it runs only after `sprint approve`
+    #[arg(long)]
+    pub(crate) propose: bool,
     #[command(flatten)]
     pub(crate) place: SprintPlace,
 }
@@ -137,6 +140,9 @@ pub(crate) struct SprintReport {
     /// Write to this file [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Write the sprint's numbers in the text format of Prometheus
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) prometheus: bool,
     #[command(flatten)]
     pub(crate) place: SprintPlace,
 }

@@ -16,6 +16,9 @@ pub(crate) struct UiArgs {
     /// Show only; decide nothing on the pages
     #[arg(long)]
     pub(crate) read_only: bool,
+    /// Also serve numbers for Prometheus at /metrics, to who has the key in the file that is printed
+    #[arg(long)]
+    pub(crate) prometheus: bool,
     /// End after N minutes without a request
     #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) idle_exit: Option<u64>,

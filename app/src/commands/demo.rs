@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use archeflow_core::settings::NotifySettings;
+use archeflow_core::settings::{NotifySettings, TelemetrySettings};
 use archeflow_host::config::Flags;
 use archeflow_host::open::{ProcessEnv, Project, RunRequest};
 use archeflow_host::platform::children;
@@ -69,6 +69,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<CommandOutput, Failure> {
     let mut opened = project.new_run(&wanted)?;
     // A demonstration calls nobody.
     opened.driver.notify = NotifySettings::default();
+    opened.driver.telemetry = TelemetrySettings::default();
     let run_id = opened.driver.world.run_id.clone();
     let place = CommonArgs { repo: Some(shop.clone()), config: None, json: args.json, unsafe_no_sandbox };
     let session = Session { auto_merge: true, ..Session::of(&place, true, args.tui) };

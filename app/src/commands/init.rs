@@ -1,6 +1,7 @@
 //! `archeflow init`: a first configuration, with commands proposed from the project's files; by four questions in a
 //! terminal, plain without one, or from a bundle.
 
+mod client;
 mod wizard;
 
 use std::path::{Path, PathBuf};
@@ -19,6 +20,9 @@ use crate::output::CommandOutput;
 use crate::render::text::{pad, safe_line};
 
 pub(crate) fn run(args: &InitArgs) -> Result<CommandOutput, Failure> {
+    if let Some(client) = args.client {
+        return client::run(args, client);
+    }
     let project = open_project(&args.place, None, false)?;
     let root = project.places.root().to_path_buf();
     let bundles = user_bundles(&project);

@@ -11,7 +11,7 @@ use archeflow_host::{clock, co_landing};
 
 use crate::args::{AnswerArgs, ContinueArgs, MergeArgs, ResumeArgs, Session};
 use crate::commands::agent_loop::{self, FileAnswer};
-use crate::commands::session::{attended, drive, notifier};
+use crate::commands::session::{attended, drive, join_replica, notifier, with_given_approval};
 use crate::commands::trust::only_from_outside;
 use crate::commands::{naming, open_project, steer};
 use crate::failure::Failure;
@@ -214,7 +214,8 @@ pub(crate) fn open(id: &str, session: &Session) -> Result<Driver, Failure> {
 }
 
 fn open_in(project: Project, id: &str, session: &Session) -> Result<Driver, Failure> {
-    let (driver, repaired) = project.existing(id, session.place.config.as_deref())?;
+    let project = with_given_approval(project, session)?;
+    let (mut driver, repaired) = project.existing(id, session.place.config.as_deref())?;
     if let Some(repair) = repaired {
         tell!(
             "note: the log's last line was torn ({} bytes); it was saved as {} and the run continues from the line before",
@@ -222,6 +223,8 @@ fn open_in(project: Project, id: &str, session: &Session) -> Result<Driver, Fail
             repair.saved_as.display()
         );
     }
+    // Also for a run that has ended: its last lines may not have been sent.
+    join_replica(&mut driver, session)?;
     if session.at.is_some_and(|at| at != driver.run.decision_line()) {
         return Err(Failure::new(
             21,

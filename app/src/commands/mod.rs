@@ -9,19 +9,23 @@ mod discard;
 mod doctor;
 mod explain;
 mod explain_reading;
+mod export;
 mod forget;
 mod gc;
+mod hook;
 mod init;
 mod known;
 mod list;
 mod lsp;
 #[cfg(feature = "man")]
 pub(crate) mod man;
+mod mcp;
 mod memory;
 mod model;
 pub(crate) mod naming;
 mod notify;
 mod play;
+mod pr;
 mod replay;
 mod report;
 mod revert;
@@ -35,6 +39,7 @@ mod show;
 pub(crate) mod sprint;
 mod status;
 pub(crate) mod steer;
+mod transfer;
 mod trust;
 mod ui;
 mod watch;
@@ -77,11 +82,16 @@ pub(crate) fn run(cli: Cli) -> Result<CommandOutput, Failure> {
         Command::List(args) => list::list(&args),
         Command::Show(args) => show::run(&args),
         Command::Watch(args) => watch::run(&args),
+        Command::Pr(args) => pr::run(&args),
         Command::Ui(args) => ui::run(&args),
         Command::Lsp => lsp::run(),
+        Command::Mcp(args) => mcp::run(&args),
+        Command::Hook(args) => Ok(hook::run(args.what)),
         Command::Replay(args) => replay::run(&args.what),
         Command::Report(args) => report::run(&args),
+        Command::Export(args) => export::run(&args.what),
         Command::Dag(args) => dag::run(&args),
+        Command::Import(args) => transfer::import(&args),
         Command::Score(args) => score::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Init(args) => init::run(&args),

@@ -12,6 +12,7 @@ use crate::args::RevertArgs;
 use crate::commands::known::{go_on, open};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
+use archeflow_core::text::branch_name;
 
 pub(crate) fn run(args: &RevertArgs) -> Result<CommandOutput, Failure> {
     let driver = open(&args.id, &args.session)?;
@@ -48,7 +49,7 @@ fn preview(driver: &Driver, merged: &Merged, args: &RevertArgs) -> Result<Comman
     let repo = &driver.world.repo;
     let oid = |name: &str| ObjectId::parse(name.as_bytes()).map_err(fault);
     let before = driver.run.landing.chain.last().map_or(&merged.old, |link| &link.commit);
-    let branch = merged.target.strip_prefix("refs/heads/").unwrap_or(&merged.target);
+    let branch = branch_name(&merged.target);
     let landed = oid(&merged.commit)?;
     let tip = repo.resolve(&merged.target).map_err(fault)?;
     let tip = match tip {

@@ -1,5 +1,7 @@
 //! `archeflow review`: a change that is there already, looked at by reviewers; nothing is written, nothing lands.
 
+mod post;
+
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +15,7 @@ use archeflow_host::open::{Project, RunRequest};
 use archeflow_host::review::{
     Baseline, DEFAULT_BASELINE, Error, ReviewRequest, as_reviewed, earlier, frames,
 };
+use archeflow_host::store::files;
 
 use crate::args::{DocumentArgs, ReviewArgs, Session};
 use crate::commands::run::{notice_choice, pairs};
@@ -23,6 +26,8 @@ use crate::failure::Failure;
 use crate::output::{CommandOutput, to_file};
 use crate::render::text::safe_line;
 use crate::review::{Format, Look, Sheet, write};
+
+pub(crate) use post::{connect, requests};
 
 /// D-16: reviewers rejected.
 const REJECTED: u8 = 14;
@@ -109,6 +114,10 @@ impl Wish {
             let hint = "Write --branch <branch> --base <commit>, or --patch <file> --base <commit>";
             return Err(Failure::usage("--base says nothing without a branch or a patch", hint));
         }
+        if args.post && args.pr.is_none() && args.run.is_none() {
+            let hint = "Write --pr <number> --post, or --run <review> --post for an earlier review";
+            return Err(Failure::usage("--post says nothing without a pull request", hint));
+        }
         Ok(Wish { documents, fail_on })
     }
 
@@ -142,7 +151,7 @@ fn requested(args: &ReviewArgs, home: &Project) -> Result<ReviewRequest, Failure
         config_file: args.place.config.clone(),
         dry_run: false,
         attended: attended(&session),
-        id: None,
+        id: args.named.clone(),
     };
     let baseline = args.baseline.as_ref().map(|path| home.env.cwd.join(path));
     Ok(ReviewRequest { ask: ask(args, home)?, wanted, reviewers, verify: args.verify, baseline })
@@ -159,21 +168,28 @@ fn ask(args: &ReviewArgs, home: &Project) -> Result<ReviewTarget, Failure> {
         return Ok(ReviewTarget::Commits { range: range.clone() });
     }
     if let Some(number) = args.pr {
-        return Ok(ReviewTarget::PullRequest { number });
+        let read = post::request(args, home, number)?;
+        return Ok(ReviewTarget::PullRequest { number, read });
     }
     let Some(path) = &args.patch else { return Ok(ReviewTarget::WorkingTree) };
     let name = path.display().to_string();
-    let unread = |error: std::io::Error| Failure::usage(format!("{name} can't be read: {error}"), "");
     let bytes = if path == Path::new("-") {
-        whole(std::io::stdin().lock())
+        let unread = |error| Failure::usage(format!("standard input can't be read: {error}"), "");
+        whole(std::io::stdin().lock()).map_err(unread)?
+    } else if path.starts_with("/dev/fd") {
+        // What a shell opened for `--patch <(command)`.
+        let read = std::fs::File::open(path).and_then(whole);
+        read.map_err(|error| Failure::usage(format!("{name} can't be read: {error}"), ""))?
     } else {
-        std::fs::File::open(home.env.cwd.join(path)).and_then(whole)
+        // Nothing else than a file is opened: a pipe may never say a word.
+        files::read_capped(&home.env.cwd.join(path), PATCH_AT_MOST).map_err(|error| {
+            Failure::usage(error.to_string(), "Give a patch from another command with: --patch -")
+        })?
     };
-    let bytes = bytes.map_err(unread)?;
     Ok(ReviewTarget::Patch { bytes, name, base: args.base.clone() })
 }
 
-/// From a file or a pipe; a patch may come from another command.
+/// A patch may come from another command.
 fn whole(from: impl Read) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(PATCH_AT_MOST + 1).read_to_end(&mut bytes)?;
@@ -256,6 +272,14 @@ fn drawn(
         }
     }
     accept(home, id, reviewed, args)?;
+    let is_whole = reviewed.outcome.as_ref().is_some_and(|outcome| outcome.status == RunStatus::Reviewed);
+    if args.post && is_whole {
+        let all = Sheet { since_last: false, ..sheet };
+        return Ok(post::run(home, args, &all, wish.fail_on)?.unwrap_or(output));
+    }
+    if args.post {
+        tell!("warning: nothing was posted, because the review did not come to its end");
+    }
     Ok(output)
 }
 

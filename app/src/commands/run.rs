@@ -9,7 +9,7 @@ use archeflow_host::open::{self, RunRequest};
 use archeflow_host::probe::DefaultAgent;
 
 use crate::args::RunArgs;
-use crate::commands::session::{attended, drive};
+use crate::commands::session::{attended, drive, join_replica, with_given_approval};
 use crate::commands::{naming, open_project, trust};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
@@ -20,6 +20,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<CommandOutput, Failure> {
     let mut project = open_project(&args.session.place, args.target.as_deref(), true)?;
     if attended(&args.session) && !args.session.place.json && trust::offer(&project)? {
         project = open_project(&args.session.place, args.target.as_deref(), true)?;
+    }
+    project = with_given_approval(project, &args.session)?;
+    if let Some(remote) = &args.remote {
+        project = project.onto_remote(remote, args.target.as_deref())?;
     }
     if let Some(phase) = &args.start_from {
         return reenter(args, &flags, project, phase);
@@ -46,7 +50,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<CommandOutput, Failure> {
     if args.estimate {
         return estimate(&project.would_start(&wanted)?, args.session.place.json);
     }
-    let opened = project.new_run(&wanted)?;
+    let mut opened = project.new_run(&wanted)?;
+    join_replica(&mut opened.driver, &args.session)?;
     drive(opened.driver, "run", &args.session, auto_merge, opened.before, opened.after)
 }
 
@@ -100,7 +105,8 @@ fn reenter(
     let id = naming::named(&project, args.run.as_deref().unwrap_or_default())?;
     let file = args.session.place.config.as_deref();
     let auto_merge = args.session.auto_merge || project.settings(flags, file)?.auto_merge();
-    let entry = project.reenter(&id, phase, args.task.as_deref(), flags, file)?;
+    let mut entry = project.reenter(&id, phase, args.task.as_deref(), flags, file)?;
+    join_replica(&mut entry.driver, &args.session)?;
     drive(
         entry.driver,
         &format!("start-from {}", phase.name()),

@@ -11,18 +11,21 @@ use archeflow_core::model::{Outcome, RunStatus};
 use archeflow_core::run::Run;
 use archeflow_core::settings::NotifySettings;
 use archeflow_host::cleaning;
+use archeflow_host::config::trust::NamedApproval;
 use archeflow_host::control::{self, Server};
 use archeflow_host::drive::{DriveEnd, Driver, RunObserver};
 use archeflow_host::executors::Message;
 use archeflow_host::history;
 use archeflow_host::notify::{Notifier, NotifyEnv};
-use archeflow_host::open;
+use archeflow_host::open::{self, Project};
 use archeflow_host::proc;
 use archeflow_host::sandbox::SandboxLevel;
+use archeflow_host::telemetry::LiveTelemetry;
 use archeflow_host::world::WorldSandbox;
 
 use crate::args::Session;
 use crate::commands::steer::own_socket;
+use crate::commands::trust::only_from_outside;
 use crate::commands::{agent_loop, process_env};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
@@ -115,6 +118,7 @@ pub(crate) fn go(
         WorldSandbox::On { .. } => {}
     }
     driver.notifier = notifier(&driver.notify, &driver.world.state, attended(session))?;
+    driver.live_telemetry = live_telemetry(driver)?;
     let opened = open::session(driver, why, attended(session), auto_merge, env!("CARGO_PKG_VERSION"));
     let resumed = driver.run.paused.as_ref().map(|_| RunResumed { by: why.to_owned() }.into());
     if resumed.is_some() {
@@ -153,6 +157,30 @@ pub(crate) fn go(
     })
 }
 
+/// Has the process that started this one keep a copy of the journal, if it said so. A signal meanwhile ends the program: nothing
+/// has begun.
+pub(crate) fn join_replica(driver: &mut Driver, session: &Session) -> Result<(), Failure> {
+    let Some(socket) = &session.replica else { return Ok(()) };
+    driver.join_replica(socket).map_err(|error| {
+        let mut failure = Failure::from(error);
+        failure.hint = failure.hint.replace("<id>", &driver.world.run_id);
+        failure
+    })
+}
+
+/// Takes the approval that the process which started this one was given.
+pub(crate) fn with_given_approval(project: Project, session: &Session) -> Result<Project, Failure> {
+    let Some(given) = &session.approved else { return Ok(project) };
+    only_from_outside("approve anything")?;
+    let given = NamedApproval::parse(given).ok_or_else(|| {
+        Failure::usage(
+            format!("--approved '{given}' names no repository and digest"),
+            "Write <name>=<64 hexadecimal digits>",
+        )
+    })?;
+    Ok(project.with_approval(given)?)
+}
+
 /// What notifies a person who does not look, if a channel is set.
 pub(crate) fn notifier(
     settings: &NotifySettings,
@@ -160,6 +188,14 @@ pub(crate) fn notifier(
     attended: bool,
 ) -> Result<Option<Notifier>, Failure> {
     Ok(Notifier::start(settings, notify_env(state)?, state, attended))
+}
+
+/// What sends the run to a collector while it is driven, if the user set one.
+fn live_telemetry(driver: &Driver) -> Result<Option<LiveTelemetry>, Failure> {
+    let world = &driver.world;
+    let (events, artifacts) = (world.places.events(), world.artifacts());
+    let variables = process_env()?.variables;
+    Ok(LiveTelemetry::start(&driver.telemetry, &variables, &world.run_id, &events, &artifacts))
 }
 
 pub(crate) fn notify_env(state: &Path) -> Result<NotifyEnv, Failure> {

@@ -55,6 +55,29 @@ pub(crate) fn run(args: &StatusArgs) -> Result<CommandOutput, Failure> {
     Ok(CommandOutput::text(out))
 }
 
+/// A run that waits for a person, as clients see it.
+pub(crate) struct WaitingRun {
+    /// What it waits for, in a word or two.
+    pub(crate) status: String,
+    pub(crate) task: String,
+    pub(crate) question: Option<String>,
+    /// The command to type.
+    pub(crate) next: String,
+}
+
+/// What waits in this repository, without runs that came from elsewhere.
+pub(crate) fn waiting(around: &Around) -> Vec<WaitingRun> {
+    let inbox = Inbox::of(around, false, false, false);
+    let own = inbox.active.into_iter().filter(|active| active.item.waiting && !active.seen.foreign);
+    let told = own.map(|active| WaitingRun {
+        status: word(&active.seen),
+        task: active.seen.entry.task,
+        question: active.item.question,
+        next: active.item.next,
+    });
+    told.collect()
+}
+
 /// Everything that `status` lists, the newest first.
 struct Inbox {
     active: Vec<Active>,

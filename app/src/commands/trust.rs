@@ -81,7 +81,7 @@ pub(crate) fn run(args: &TrustArgs) -> Result<CommandOutput, Failure> {
     if args.show {
         return Ok(CommandOutput::text(out));
     }
-    if !agreed(args.yes, &mut out) {
+    if !agreed(args.yes, &mut out, APPROVE) {
         return Ok(refused(out));
     }
     approve(&mut trust)?;
@@ -104,7 +104,7 @@ pub(crate) fn offer(project: &Project) -> Result<bool, Failure> {
     only_from_outside("approve anything")?;
     tell!("This repository's configuration is not approved yet. It names:");
     guarded.iter().for_each(|row| tell!("  {}", safe(&described(row))));
-    if !confirmed() {
+    if !confirmed(APPROVE) {
         return Ok(false);
     }
     approve_now(project)?;
@@ -128,7 +128,7 @@ pub(crate) fn only_from_outside(what: &str) -> Result<(), Failure> {
 }
 
 /// A yes on the command line, or typed at a terminal after what is asked about was shown. Anything else is a no.
-fn agreed(yes: bool, shown: &mut String) -> bool {
+pub(crate) fn agreed(yes: bool, shown: &mut String, question: &str) -> bool {
     if yes {
         return true;
     }
@@ -137,7 +137,7 @@ fn agreed(yes: bool, shown: &mut String) -> bool {
     }
     // The person has to see what is asked about before the question.
     tell_part!("{}", std::mem::take(shown));
-    confirmed()
+    confirmed(question)
 }
 
 fn refused(mut out: String) -> CommandOutput {
@@ -170,7 +170,7 @@ fn adopt(args: &TrustArgs, project: &Project, id: &str) -> Result<CommandOutput,
     if args.show {
         return Ok(CommandOutput::text(out));
     }
-    if !agreed(args.yes, &mut out) {
+    if !agreed(args.yes, &mut out, APPROVE) {
         return Ok(refused(out));
     }
     project.adopt(id, &adoption)?;
@@ -206,8 +206,10 @@ fn described(row: &Guarded) -> String {
     format!("{} = {}  ({}:{})", row.key, row.value, row.path, row.line)
 }
 
-fn confirmed() -> bool {
-    tell_part!("Approve exactly this? [y/N] ");
+const APPROVE: &str = "Approve exactly this? [y/N] ";
+
+fn confirmed(question: &str) -> bool {
+    tell_part!("{question}");
     let _ = std::io::stderr().flush();
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line).is_ok() && archeflow_core::run::is_yes(&line)

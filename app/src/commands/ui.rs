@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use archeflow_host::detached::Detached;
 use archeflow_host::proc;
-use archeflow_host::store::files;
 use archeflow_host::store::places::Places;
+use archeflow_host::store::{files, metrics_key};
 use archeflow_serve::{Limits, ServeError, ServeOptions, Server};
 
 use crate::args::UiArgs;
@@ -14,6 +14,7 @@ use crate::commands::process_env;
 use crate::commands::trust::only_from_outside;
 use crate::failure::Failure;
 use crate::output::CommandOutput;
+use crate::render::text::safe_line;
 
 pub(crate) fn run(args: &UiArgs) -> Result<CommandOutput, Failure> {
     // The address is a key to all runs of the user.
@@ -21,6 +22,7 @@ pub(crate) fn run(args: &UiArgs) -> Result<CommandOutput, Failure> {
     let env = process_env()?;
     // The first run may be started while the pages are open already.
     let state = Places::state_dir_made_elsewhere(&env.places())?;
+    let metrics = args.prometheus.then(|| metrics_key::open(&state)).transpose()?;
     let server = Server::bind(ServeOptions {
         port: args.port,
         host: args.host.clone(),
@@ -29,6 +31,7 @@ pub(crate) fn run(args: &UiArgs) -> Result<CommandOutput, Failure> {
         program: env.me.clone(),
         cwd: env.cwd.clone(),
         state: Some(state.clone()),
+        metrics_key: metrics.as_ref().map(|metrics| metrics.key),
         version: env.version,
         limits: Limits::default(),
     })?;
@@ -37,6 +40,10 @@ pub(crate) fn run(args: &UiArgs) -> Result<CommandOutput, Failure> {
     listening.map_err(|error| Failure::new(30, "environment", error.to_string(), ""))?;
     tell!("Open this address in a browser of this machine; it is the key, so share it with nobody:");
     tell!("  {}", server.address());
+    if let Some(metrics) = &metrics {
+        let file = safe_line(&metrics.file.display().to_string());
+        tell!("Prometheus: http://127.0.0.1:{}/metrics, with the key in {file}", server.port());
+    }
     tell!("Ctrl-C ends it. Runs are not affected.");
     if args.open {
         open(&server.address(), &state);

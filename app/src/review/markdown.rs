@@ -3,10 +3,10 @@
 
 use std::fmt::Write as _;
 
-use archeflow_core::strategies::review::{Frame, Listed};
+use archeflow_core::strategies::review::{Frame, Listed, Reviewer};
 
 use super::words::{self, Aside};
-use super::{Sheet, frame, most};
+use super::{PostedThreads, Sheet, frame, most};
 use archeflow_core::text::{code_block, code_span, html, log_line, markdown_comment};
 
 pub(super) fn draw(sheet: &Sheet<'_>) -> String {
@@ -95,6 +95,62 @@ pub(super) fn page(run_id: &str, found: &Listed, frame: Option<&Frame>) -> Strin
         let _ = write!(out, "\n**Printed:**\n\n{}", code_block(&tried.tail));
     }
     let _ = writeln!(out, "\n**Run:** {}", code_span(run_id, 100));
+    out
+}
+
+/// A finding as a comment at its line, without the line, which is shown above it.
+pub(super) fn comment(found: &Listed) -> String {
+    format!("**{}** {}\n{}", words::severity(found.severity), code_span(&found.rule, 60), body(found, None))
+}
+
+/// A review as a comment on the whole request: what became of its threads, and every finding that has none.
+pub(super) fn overview(sheet: &Sheet<'_>, posted: &PostedThreads<'_>) -> String {
+    let mut out = String::new();
+    head(&mut out, sheet);
+    let _ = writeln!(out, "\n{}", posted.counts());
+    let after = [left_open(posted), proposals(sheet, posted), verdicts(sheet), foot(sheet)].concat();
+    let room = most::COMMENT.saturating_sub(after.len() + most::MARKER);
+    let of = |at: &usize| sheet.all().nth(*at);
+    let without: Vec<(&Listed, Option<&Frame>)> = posted.without_thread.iter().filter_map(of).collect();
+    if !without.is_empty() {
+        let _ = writeln!(out, "\n### Without a thread of their own ({})", without.len());
+        table(&mut out, &without);
+        details(&mut out, &without, room);
+    }
+    out + &after
+}
+
+fn left_open(posted: &PostedThreads<'_>) -> String {
+    let mut out = String::new();
+    if posted.left_open.is_empty() {
+        return out;
+    }
+    let _ = writeln!(out, "\n### Not raised any more, but left open ({})\n", posted.left_open.len());
+    for (file, why) in posted.left_open.iter().take(most::ROWS) {
+        let _ = writeln!(out, "- {}: {why}", code_span(file, 120));
+    }
+    left_out(&mut out, posted.left_open.len().saturating_sub(most::ROWS), "threads");
+    out
+}
+
+fn proposals(sheet: &Sheet<'_>, posted: &PostedThreads<'_>) -> String {
+    let mut out = String::new();
+    if posted.proposed.is_empty() {
+        return out;
+    }
+    let _ = writeln!(
+        out,
+        "\n### Still there, but resolved or deleted by a person ({})\n\nIf they are accepted, say so in the baseline: {}\n",
+        posted.proposed.len(),
+        code_span(&format!("archeflow review --run {} --accept <id> --reason \"…\"", sheet.run_id), 300)
+    );
+    let of = |at: &usize| sheet.reviewed.findings.get(*at);
+    for found in posted.proposed.iter().filter_map(of).take(most::ROWS) {
+        let what = markdown_comment(&found.description, 160);
+        let place = code_span(&found.place(), 120);
+        let _ = writeln!(out, "- {place}: {what} ({})", code_span(&found.fingerprint, 64));
+    }
+    left_out(&mut out, posted.proposed.len().saturating_sub(most::ROWS), "findings");
     out
 }
 
@@ -214,6 +270,16 @@ fn reviewers(sheet: &Sheet<'_>) -> String {
         );
     }
     out
+}
+
+/// The reviewers in one line, where tokens and costs are nobody's business.
+fn verdicts(sheet: &Sheet<'_>) -> String {
+    let verdict = |reviewer: &Reviewer| {
+        let name = markdown_comment(&reviewer.archetype, 60);
+        format!("{name} {} ({})", words::verdict(reviewer), words::count(reviewer.findings, "finding"))
+    };
+    let all: Vec<String> = sheet.reviewed.reviewers.iter().take(most::ROWS).map(verdict).collect();
+    if all.is_empty() { String::new() } else { format!("\nReviewers: {}.\n", all.join(", ")) }
 }
 
 fn foot(sheet: &Sheet<'_>) -> String {

@@ -129,6 +129,8 @@ mod most {
     pub(super) const CODE: usize = 400;
     /// A comment on a code host ends at 65,536 characters.
     pub(super) const COMMENT: usize = 60_000;
+    /// What ends a comment for the program itself.
+    pub(super) const MARKER: usize = 12_000;
     pub(super) const ROWS: usize = 50;
     /// What code scanning takes in one run.
     pub(super) const RESULTS: usize = 25_000;
@@ -157,6 +159,58 @@ pub(crate) fn write(
 /// One finding as a Markdown document.
 pub(crate) fn evidence(run_id: &str, found: &Listed, frame: Option<&Frame>) -> String {
     markdown::page(run_id, found, frame)
+}
+
+/// What a posted review says about the threads of its request. Numbers are places in the list of findings.
+pub(crate) struct PostedThreads<'a> {
+    pub(crate) begun: usize,
+    pub(crate) resolved: usize,
+    pub(crate) reopened: usize,
+    pub(crate) persistent: usize,
+    pub(crate) without_thread: Vec<usize>,
+    /// Still raised, but their thread was resolved or deleted by a person.
+    pub(crate) proposed: Vec<usize>,
+    /// The file of a thread, and why it is left open.
+    pub(crate) left_open: Vec<(&'a str, &'static str)>,
+}
+
+impl PostedThreads<'_> {
+    /// `2 new threads, 1 resolved, 3 still open.`
+    pub(crate) fn counts(&self) -> String {
+        let others = [
+            (self.resolved, "resolved"),
+            (self.reopened, "opened again"),
+            (self.persistent, "still open"),
+            (self.left_open.len(), "not raised any more but left open"),
+        ];
+        let others = others.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!(", {n} {what}"));
+        format!("{}{}.", words::count(self.begun, "new thread"), others.collect::<String>())
+    }
+}
+
+/// A finding as a comment on a code host.
+pub(crate) fn comment(found: &Listed) -> String {
+    markdown::comment(found)
+}
+
+/// The whole review as a comment on a code host.
+pub(crate) fn overview(sheet: &Sheet<'_>, posted: &PostedThreads<'_>) -> String {
+    markdown::overview(sheet, posted)
+}
+
+/// The first letters of a commit's name.
+pub(crate) fn short(oid: &str) -> String {
+    words::short(oid)
+}
+
+/// `1 finding`, `2 findings`.
+pub(crate) fn count(n: usize, what: &str) -> String {
+    words::count(n, what)
+}
+
+/// `2 critical, 1 warning`, with what does not count.
+pub(crate) fn counts(reviewed: &Reviewed) -> String {
+    words::counts(reviewed)
 }
 
 /// A finding as an editor shows it beside a line: the reviewer's words, and what speaks for them.

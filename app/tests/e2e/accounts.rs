@@ -31,7 +31,7 @@ const MADE: &str = "I added the line and its test.\n\nSTATUS: DONE\n";
 const APPROVED: &str = "VERDICT: APPROVED\nFINDINGS: 0\n\nSTATUS: DONE\n";
 
 /// A test whose user has the stand-in for `claude`.
-fn test() -> Test {
+pub(super) fn test() -> Test {
     let test = Test::new().unshadowed();
     test.open_base();
     let (bin, say) = (test.base().join("bin"), test.base().join("say"));

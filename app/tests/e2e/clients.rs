@@ -32,21 +32,21 @@ const WORK: &str = "echo made >> src/app.txt; echo 'grep -q made src/app.txt' > 
 const EVIL: &str = "echo evil > evil.txt; echo evil > src/evil.txt";
 
 /// A client as the tests start it: its spec, its program below `target/clients`, and the tools its model asks for.
-struct Row {
-    spec: &'static str,
-    program: &'static str,
+pub(super) struct Row {
+    pub(super) spec: &'static str,
+    pub(super) program: &'static str,
     shell: fn(&str) -> Reply,
     /// How it writes a file: the path, which is relative, and the text.
     write: fn(&str, &str) -> Reply,
     /// Where its model is, in the words of its user's environment.
-    model: fn(&str) -> Vec<(&'static str, String)>,
+    pub(super) model: fn(&str) -> Vec<(&'static str, String)>,
     /// After this number of refusals it is taken to retry without end. OpenCode does, and doubles its wait each time.
     tries: usize,
     /// Cases that end in another way than they usually do.
     differs: &'static [(&'static str, &'static [&'static str])],
 }
 
-const CLAUDE: Row = Row {
+pub(super) const CLAUDE: Row = Row {
     spec: "claude",
     program: "claude/node_modules/@anthropic-ai/claude-code-linux-{arch}/claude",
     shell: |command| Reply::Use("Bash", json!({"command": command, "description": "work"})),
@@ -58,7 +58,7 @@ const CLAUDE: Row = Row {
     differs: &[],
 };
 
-const CODEX: Row = Row {
+pub(super) const CODEX: Row = Row {
     spec: "codex:gpt-5.5",
     program: "codex/node_modules/@openai/codex-linux-{arch}/vendor/{triple}-unknown-linux-musl/bin/codex",
     shell: |command| Reply::Use("exec_command", json!({"cmd": command})),
@@ -72,7 +72,7 @@ const CODEX: Row = Row {
     differs: &[],
 };
 
-const GEMINI: Row = Row {
+pub(super) const GEMINI: Row = Row {
     spec: "gemini",
     program: "gemini/node_modules/@google/gemini-cli/bundle/gemini.js",
     shell: |command| Reply::Use("run_shell_command", json!({"command": command, "description": "work"})),
@@ -100,7 +100,7 @@ const GOOSE: Row = Row {
     differs: &[],
 };
 
-const OPENCODE: Row = Row {
+pub(super) const OPENCODE: Row = Row {
     spec: "opencode:local/scripted",
     program: "opencode/node_modules/opencode-linux-{arch}/bin/opencode",
     shell: |command| Reply::Use("bash", json!({"command": command, "description": "work"})),
@@ -695,7 +695,7 @@ impl Row {
         assert!(counted >= charged, "{}: counted {counted}, charged {charged}\n{outcome}", self.spec);
     }
 
-    fn name(&self) -> &'static str {
+    pub(super) fn name(&self) -> &'static str {
         self.spec.split(':').next().unwrap_or_default()
     }
 
@@ -745,7 +745,7 @@ impl Default for Clocks {
     }
 }
 
-fn say(text: &str) -> Reply {
+pub(super) fn say(text: &str) -> Reply {
     Reply::Say(text.to_owned())
 }
 
@@ -768,12 +768,12 @@ fn test_of(rows: &[&Row], address: &str, clocks: &Clocks) -> Test {
     variables.fold(test.env("PATH", path), |test, (name, value)| test.env(name, value))
 }
 
-fn clients() -> PathBuf {
+pub(super) fn clients() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/clients")
 }
 
 /// The place of a program, which npm and Rust call after the machine in different ways.
-fn fetched(program: &str) -> PathBuf {
+pub(super) fn fetched(program: &str) -> PathBuf {
     let (arch, triple) = if cfg!(target_arch = "aarch64") { ("arm64", "aarch64") } else { ("x64", "x86_64") };
     let place = clients().join(program.replace("{arch}", arch).replace("{triple}", triple));
     assert!(place.is_file(), "{} is not there: run `cargo xtask clients`", place.display());

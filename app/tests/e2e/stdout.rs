@@ -21,8 +21,8 @@ const MORE: [(&str, &[&str]); 8] = [
     ("rollback", &["x", "--to", "1:do"]),
 ];
 
-/// Servers: they run until they are stopped and print no result.
-const SERVERS: [&str; 2] = ["lsp", "ui"];
+/// Servers, which run until they are stopped, and hooks, which never fail the session of a client: they print no result.
+const WITHOUT_RESULT: [&str; 5] = ["lsp", "mcp", "ui", "hook claude-session-start", "hook claude-stop"];
 
 /// Every command with arguments it accepts, from the program's own help: a new command is in here by itself. What fails
 /// after parsing prints its failure as JSON, so each one has something to print.
@@ -45,7 +45,7 @@ fn collect(test: &Test, path: Vec<String>, calls: &mut Vec<Vec<String>>) {
         .filter(|name| *name != "help")
         .collect();
     if commands.is_empty() {
-        if !SERVERS.contains(&path.join(" ").as_str()) {
+        if !WITHOUT_RESULT.contains(&path.join(" ").as_str()) {
             calls.push(call(test, path, &text));
         }
         return;

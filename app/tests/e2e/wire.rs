@@ -275,10 +275,18 @@ fn response(reply: &Reply) -> Value {
             "type": "custom_tool_call", "id": format!("ctc_{id}"), "call_id": format!("call_{id}"), "name": name,
             "input": input, "status": "completed",
         }),
-        Some((name, input)) => json!({
-            "type": "function_call", "id": format!("fc_{id}"), "call_id": format!("call_{id}"), "name": name,
-            "arguments": input.to_string(), "status": "completed",
-        }),
+        Some((name, input)) => {
+            let mut call = json!({
+                "type": "function_call", "id": format!("fc_{id}"), "call_id": format!("call_{id}"), "name": name,
+                "arguments": input.to_string(), "status": "completed",
+            });
+            // Codex groups the tools of a server.
+            if let Some((server, tool)) = name.split_once("::") {
+                call["namespace"] = server.into();
+                call["name"] = tool.into();
+            }
+            call
+        }
         None => json!({
             "type": "message", "id": format!("msg_{id}"), "role": "assistant", "status": "completed",
             "content": [{"type": "output_text", "text": said(reply), "annotations": []}],

@@ -47,7 +47,7 @@ pub enum QuestionKind {
 pub struct QuestionAnswered {
     pub start_seq: Seq,
     pub text: String,
-    /// `control` if the answer came by the control socket, `ui` if from a page; empty if it was typed at the question.
+    /// `control` if the answer came by the control socket, `ui` if from a page, `mcp` if from a client of the server for coding agents; empty if it was typed at the question.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub by: String,
 }

@@ -47,22 +47,86 @@ impl LineMarks {
     }
 }
 
+/// How tokens begin, how many characters follow at least, and their kind.
+const PREFIXES: [(&str, usize, &str); 12] = [
+    ("AKIA", 16, "cloud access key"),
+    ("ASIA", 16, "cloud access key"),
+    ("ghp_", 30, "forge token"),
+    ("gho_", 30, "forge token"),
+    ("ghs_", 30, "forge token"),
+    ("github_pat_", 30, "forge token"),
+    ("glpat-", 18, "forge token"),
+    ("sk-ant-", 20, "model API key"),
+    ("sk-proj-", 20, "model API key"),
+    ("AIza", 30, "API key"),
+    ("xoxb-", 20, "chat token"),
+    ("npm_", 30, "registry token"),
+];
+
+/// In place of a credential.
+const MASK: &str = "***";
+
+/// A message of another program without the credentials in it, for somebody who is not to have them: tokens by their prefix,
+/// what follows `Bearer`, the name and password in an address, and what is assigned to a secret's name.
+pub fn without_credentials(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut before = "";
+    for piece in text.split_inclusive(char::is_whitespace) {
+        let word = piece.trim_end();
+        let after_bearer = before.trim_end_matches(':').eq_ignore_ascii_case("bearer");
+        if after_bearer && (word.len() >= 20 || word.bytes().any(|byte| byte.is_ascii_digit())) {
+            out.push_str(MASK);
+        } else {
+            out.push_str(&masked_word(word));
+        }
+        out.push_str(&piece[word.len()..]);
+        before = if word.is_empty() { before } else { word };
+    }
+    out
+}
+
+fn masked_word(word: &str) -> String {
+    let mut word = word.to_owned();
+    if let Some((scheme, rest)) = word.split_once("://")
+        && let Some((login, place)) = rest.split_once('@')
+        && !login.contains('/')
+    {
+        word = format!("{scheme}://{MASK}@{place}");
+    }
+    if let Some(at) = word.find(['=', ':'])
+        && is_secret_name(&word[..at])
+        && word.len() > at + 1
+    {
+        word.truncate(at + 1);
+        word.push_str(MASK);
+    }
+    while let Some((from, to)) = token_in(&word) {
+        word.replace_range(from..to, MASK);
+    }
+    word
+}
+
+fn is_secret_name(name: &str) -> bool {
+    const ENDS: [&str; 7] = ["password", "passwd", "secret", "api_key", "apikey", "token", "private_key"];
+    let name = name.to_ascii_lowercase().replace('-', "_");
+    ENDS.iter().any(|end| name.ends_with(end))
+}
+
+/// Where the first token is, by its prefix.
+fn token_in(line: &str) -> Option<(usize, usize)> {
+    let places = PREFIXES.iter().flat_map(|(prefix, least, _)| {
+        line.match_indices(prefix).filter_map(|(at, _)| {
+            let starts_a_word = !line[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+            let rest = line[at + prefix.len()..].bytes();
+            let run = rest.take_while(|c| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-')).count();
+            (starts_a_word && run >= *least).then_some((at, at + prefix.len() + run))
+        })
+    });
+    places.min()
+}
+
 /// The kind of the token in a line, by its prefix.
 fn token(line: &str) -> Option<&'static str> {
-    const PREFIXES: [(&str, usize, &str); 12] = [
-        ("AKIA", 16, "cloud access key"),
-        ("ASIA", 16, "cloud access key"),
-        ("ghp_", 30, "forge token"),
-        ("gho_", 30, "forge token"),
-        ("ghs_", 30, "forge token"),
-        ("github_pat_", 30, "forge token"),
-        ("glpat-", 18, "forge token"),
-        ("sk-ant-", 20, "model API key"),
-        ("sk-proj-", 20, "model API key"),
-        ("AIza", 30, "API key"),
-        ("xoxb-", 20, "chat token"),
-        ("npm_", 30, "registry token"),
-    ];
     for (prefix, least, kind) in PREFIXES {
         for (at, _) in line.match_indices(prefix) {
             let starts_a_word = !line[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
@@ -106,7 +170,29 @@ fn assigned_secret(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{LineMarks, MARK, SHORTEST_TOKEN, assigned_secret, credential, token};
+    use super::{LineMarks, MARK, SHORTEST_TOKEN, assigned_secret, credential, token, without_credentials};
+
+    #[test]
+    fn mc_36_a_message_is_passed_on_without_its_credentials() {
+        let token = format!("ghp_{}", "a1".repeat(18));
+        for (said, passed) in [
+            (format!("no {token}, sorry\nnext"), "no ***, sorry\nnext".to_owned()),
+            (
+                format!("https://bob:{token}@example.org/x failed"),
+                "https://***@example.org/x failed".to_owned(),
+            ),
+            (format!("(GH_TOKEN={token})"), "(GH_TOKEN=***".to_owned()),
+            ("Authorization: Bearer abc123 rest".to_owned(), "Authorization: Bearer *** rest".to_owned()),
+            ("password=hunter2 x".to_owned(), "password=*** x".to_owned()),
+        ] {
+            assert_eq!(without_credentials(&said), passed);
+        }
+        for plain in
+            ["the bearer of news", "tokens: 12, cost=3", "see https://example.org/a@b", "  a\tb\n", ""]
+        {
+            assert_eq!(without_credentials(plain), plain);
+        }
+    }
 
     /// Without a look at what the line has at all.
     fn in_every_line(line: &str) -> Option<&'static str> {

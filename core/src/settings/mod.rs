@@ -23,8 +23,9 @@ use crate::sprint::policy::SprintPolicy;
 
 pub use field::{SettingField, SettingWord};
 pub use program::{
-    AgentAccess, FilterChoice, GitAccess, KeepSettings, KeyHolder, ModelAccess, NOTIFY_ON, NotifySettings,
-    ProgramSettings, SandboxAccess, SandboxReach, StrategyChoice, TerminalMessages,
+    AgentAccess, ClientSettings, FilterChoice, ForgeChoice, ForgeSettings, GitAccess, KeepSettings,
+    KeyHolder, McpSettings, ModelAccess, NOTIFY_ON, NotifySettings, ProgramSettings, SandboxAccess,
+    SandboxReach, StrategyChoice, TelemetrySettings, TerminalMessages,
 };
 pub(crate) use table::{place, settings};
 pub use value::{SettingValue, share_of, whole_number};
@@ -264,6 +265,10 @@ static GROUPS: &[&[SettingRow]] = &[
     SandboxAccess::ROWS,
     KeepSettings::ROWS,
     NotifySettings::ROWS,
+    TelemetrySettings::ROWS,
+    McpSettings::ROWS,
+    ClientSettings::ROWS,
+    ForgeSettings::ROWS,
     Limits::ROWS,
     Reviewing::ROWS,
     Splitting::ROWS,

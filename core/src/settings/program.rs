@@ -25,6 +25,10 @@ settings! {
         sandbox: SandboxAccess = SandboxAccess::default();
         keep: KeepSettings = KeepSettings::default();
         notify: NotifySettings = NotifySettings::default();
+        telemetry: TelemetrySettings = TelemetrySettings::default();
+        mcp: McpSettings = McpSettings::default();
+        client: ClientSettings = ClientSettings::default();
+        forge: ForgeSettings = ForgeSettings::default();
     }
 }
 
@@ -209,5 +213,60 @@ settings! {
             "Command that gets each message on standard input, as JSON.", unset "none";
         link: Option<String> = None, "link", SecretUrl, Own,
             "Address that messages lead to, e.g. where you reach `archeflow ui`. Only its host is ever printed.", unset "none";
+    }
+}
+
+settings! {
+    /// Runs as telemetry of OpenTelemetry. Nothing is sent unless an address is set or typed.
+    pub struct TelemetrySettings at "telemetry." in (program.telemetry) {
+        otlp: Option<String> = None, "otlp", SecretUrl, Own,
+            "Address of a collector that runs are sent to while they are driven, as OTLP over HTTP, e.g. `http://127.0.0.1:4318`. Only its host is ever printed.", unset "none";
+        content: bool = false, "content", Switch, Own,
+            "Also send task, paths, commands, and words of agents and people.";
+    }
+}
+
+settings! {
+    /// What is allowed in the clients of coding agents, which `archeflow mcp` serves.
+    pub struct McpSettings at "mcp." in (program.mcp) {
+        decide: bool = false, "decide", Switch, Own,
+            "Let a change land by an answer you give in a client of `archeflow mcp`. A client may be set up to answer by itself.";
+    }
+}
+
+settings! {
+    /// What the plugins of coding agents do by themselves.
+    pub struct ClientSettings at "client." in (program.client) {
+        review_on_stop: bool = false, "review_on_stop", Switch, Own,
+            "Review what is not committed when Claude Code ends a turn, and let it go on with the findings. Each time costs a review.";
+    }
+}
+
+/// The software of a forge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ForgeChoice {
+    Github,
+    Gitlab,
+    Gitea,
+    Forgejo,
+}
+
+impl SettingWord for ForgeChoice {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("github", ForgeChoice::Github),
+        ("gitlab", ForgeChoice::Gitlab),
+        ("gitea", ForgeChoice::Gitea),
+        ("forgejo", ForgeChoice::Forgejo),
+    ];
+}
+
+settings! {
+    /// A forge that is not one of the well-known ones. A token is sent to its host, so no repository can set it.
+    pub struct ForgeSettings at "forge." in (program.forge) {
+        kind: Option<ForgeChoice> = None, "kind", Words(&["github", "gitlab", "gitea", "forgejo"]), Own,
+            "Software of your own forge; github.com, gitlab.com, codeberg.org and gitea.com need no setting.", unset "none";
+        url: Option<String> = None, "url", Url, Own,
+            "Address of your own forge; it is used for remotes on its host only.", unset "none";
     }
 }

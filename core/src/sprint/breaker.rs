@@ -52,7 +52,7 @@ pub(super) fn is_held_beside(
 }
 
 pub(super) fn parked_accounts(sprint: &Sprint) -> BTreeSet<&String> {
-    let parked = sprint.items.values().filter(|known| known.stand == ItemStage::Parked);
+    let parked = sprint.items.at_stage(ItemStage::Parked);
     let busy = parked.filter_map(|known| known.end.as_ref()?.busy.as_ref());
     busy.flat_map(|busy| &busy.accounts).collect()
 }

@@ -3,12 +3,51 @@
 //! What a run under way may still spend is promised to it and counts as gone. A share is a ceiling, not a reserve:
 //! projects without a share have no cap, and what a project leaves is there for the others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::event::UnfinishedRun;
 use super::fold::{ItemStage, ItemState, Sprint};
+use super::policy::Room;
 use super::queue::QueueItem;
 use crate::model::{Money, Workflow};
+
+/// What runs have spent, with its sums.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Spending {
+    runs: BTreeMap<String, (String, Money)>,
+    projects: BTreeMap<String, u128>,
+    total: u128,
+}
+
+impl Spending {
+    /// A run reports its total cost, so the greater number is the later one.
+    pub fn note(&mut self, run_id: &str, project: &str, cost: Money) {
+        let before = self.runs.get(run_id).map(|(_, before)| *before);
+        let cost = cost.max(before.unwrap_or(Money::ZERO));
+        let more = u128::from(cost.0 - before.map_or(0, |before| before.0));
+        let known = self.runs.entry(run_id.to_owned()).or_insert_with(|| (project.to_owned(), cost));
+        known.1 = cost;
+        *self.projects.entry(known.0.clone()).or_default() += more;
+        self.total += more;
+    }
+
+    pub fn total(&self) -> Money {
+        Money(u64::try_from(self.total).unwrap_or(u64::MAX))
+    }
+
+    pub fn of_run(&self, run_id: &str) -> Option<Money> {
+        self.runs.get(run_id).map(|(_, cost)| *cost)
+    }
+
+    pub fn of_project(&self, project: &str) -> Money {
+        Money(u64::try_from(self.projects.get(project).copied().unwrap_or_default()).unwrap_or(u64::MAX))
+    }
+
+    /// Every project that a run belongs to.
+    pub fn projects(&self) -> impl Iterator<Item = &str> {
+        self.projects.keys().map(String::as_str).filter(|project| !project.is_empty())
+    }
+}
 
 /// The money of one project, or of all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -34,25 +73,29 @@ impl SprintBudget {
 }
 
 pub fn whole(sprint: &Sprint) -> SprintBudget {
-    SprintBudget { most: sprint.policy.budget_usd, ..add_up(sprint, |_| true) }
+    let promised = promises(sprint).map(|(_, promised)| promised).sum();
+    SprintBudget { spent: sprint.spent.total(), promised, most: sprint.policy.budget_usd }
 }
 
 pub fn of_project(sprint: &Sprint, project: &str) -> SprintBudget {
-    SprintBudget { most: share(sprint, project), ..add_up(sprint, |other| other == project) }
+    let promised = promises(sprint).filter(|(known, _)| known.item.project == project);
+    let promised = promised.map(|(_, promised)| promised).sum();
+    SprintBudget { spent: sprint.spent.of_project(project), promised, most: share(sprint, project) }
 }
 
 /// Every project in which something was spent or promised, or that has a share.
 pub fn by_project(sprint: &Sprint) -> BTreeMap<&str, SprintBudget> {
-    let spent = sprint.projects.values();
-    let running = sprint.ours().map(|known| &known.item.project);
-    let names = spent.chain(running).chain(sprint.policy.shares.keys());
-    names.map(|project| (project.as_str(), of_project(sprint, project))).collect()
+    let spent = sprint.spent.projects();
+    let running = sprint.ours().map(|known| known.item.project.as_str());
+    let names = spent.chain(running).chain(sprint.policy.shares.keys().map(String::as_str));
+    let names: BTreeSet<&str> = names.collect();
+    names.into_iter().map(|project| (project, of_project(sprint, project))).collect()
 }
 
 /// What a run of this project may spend: an equal part of what is left for as many as may still begin, and not more
 /// than is left of the project's share.
-pub fn allowance(sprint: &Sprint, project: &str) -> Option<Money> {
-    Some(Allowances::of(sprint)?.of_project(project))
+pub fn allowance(sprint: &Sprint, project: &str, room: Room) -> Option<Money> {
+    Some(Allowances::of(sprint, room)?.of_project(project))
 }
 
 /// The same for every project, added up once.
@@ -60,38 +103,29 @@ pub fn allowance(sprint: &Sprint, project: &str) -> Option<Money> {
 pub struct Allowances<'a> {
     sprint: &'a Sprint,
     part: u64,
-    projects: BTreeMap<&'a str, SprintBudget>,
+    /// By project, what its runs may still spend.
+    promised: BTreeMap<&'a str, Money>,
 }
 
 impl<'a> Allowances<'a> {
     /// Nothing if there is no bound.
-    pub fn of(sprint: &'a Sprint) -> Option<Allowances<'a>> {
+    pub fn of(sprint: &'a Sprint, room: Room) -> Option<Allowances<'a>> {
         sprint.policy.budget_usd?;
-        let mut projects: BTreeMap<&str, SprintBudget> = BTreeMap::new();
-        for (run_id, money) in &sprint.spent {
-            let project = sprint.projects.get(run_id).map_or("", String::as_str);
-            let budget = projects.entry(project).or_default();
-            budget.spent = [budget.spent, *money].into_iter().sum();
+        let mut promised: BTreeMap<&str, Money> = BTreeMap::new();
+        for (known, money) in promises(sprint) {
+            let sum = promised.entry(&known.item.project).or_default();
+            *sum = [*sum, money].into_iter().sum();
         }
-        let mut running = 0;
-        for known in sprint.items.values().filter(|known| is_under_way(known)) {
-            running += u64::from(known.stand == ItemStage::Running);
-            let budget = projects.entry(&known.item.project).or_default();
-            let promised = [Some(budget.promised), promise(sprint, known)];
-            budget.promised = promised.into_iter().flatten().sum();
-        }
-        let whole = SprintBudget {
-            spent: projects.values().map(|budget| budget.spent).sum(),
-            promised: projects.values().map(|budget| budget.promised).sum(),
-            most: sprint.policy.budget_usd,
-        };
-        let part = whole.left()?.0 / u64::from(sprint.policy.slots).saturating_sub(running).max(1);
-        Some(Allowances { sprint, part, projects })
+        let running = sprint.items.count_at(ItemStage::Running) as u64;
+        let slots = u64::from(sprint.policy.most_at_once(room));
+        let part = whole(sprint).left()?.0 / slots.saturating_sub(running).max(1);
+        Some(Allowances { sprint, part, promised })
     }
 
     pub fn of_project(&self, project: &str) -> Money {
-        let known = self.projects.get(project).copied().unwrap_or_default();
-        let budget = SprintBudget { most: share(self.sprint, project), ..known };
+        let promised = self.promised.get(project).copied().unwrap_or_default();
+        let (spent, most) = (self.sprint.spent.of_project(project), share(self.sprint, project));
+        let budget = SprintBudget { spent, promised, most };
         Money(self.part.min(budget.left().map_or(u64::MAX, |left| left.0)))
     }
 }
@@ -110,8 +144,8 @@ pub fn smaller(sprint: &Sprint, item: &QueueItem) -> Option<Workflow> {
 }
 
 /// Nothing is left for this project just now.
-pub fn is_short(sprint: &Sprint, project: &str) -> bool {
-    allowance(sprint, project) == Some(Money::ZERO)
+pub fn is_short(sprint: &Sprint, project: &str, room: Room) -> bool {
+    allowance(sprint, project, room) == Some(Money::ZERO)
 }
 
 /// What a run that was left may still spend was decided by an earlier sprint. If it is more than there is now, the task
@@ -124,7 +158,7 @@ pub fn bears(sprint: &Sprint, project: &str, left: &UnfinishedRun) -> bool {
 
 /// The project has spent what it may, whatever comes back from runs under way.
 pub fn is_used_up(sprint: &Sprint, project: &str) -> bool {
-    share(sprint, project).is_some_and(|most| of_project(sprint, project).spent >= most)
+    share(sprint, project).is_some_and(|most| sprint.spent.of_project(project) >= most)
 }
 
 fn share(sprint: &Sprint, project: &str) -> Option<Money> {
@@ -133,21 +167,15 @@ fn share(sprint: &Sprint, project: &str) -> Option<Money> {
     u64::try_from(u128::from(budget.0) * u128::from(*percent) / 100).ok().map(Money)
 }
 
-fn add_up(sprint: &Sprint, counts: impl Fn(&str) -> bool) -> SprintBudget {
-    let project = |run_id: &str| sprint.projects.get(run_id).map_or("", String::as_str);
-    let spent = sprint.spent.iter().filter(|(run_id, _)| counts(project(run_id)));
-    let out = sprint.items.values().filter(|known| is_under_way(known));
-    let promised = out.filter(|known| counts(&known.item.project)).filter_map(|known| promise(sprint, known));
-    SprintBudget { spent: spent.map(|(_, money)| *money).sum(), promised: promised.sum(), most: None }
-}
-
-fn is_under_way(known: &ItemState) -> bool {
-    matches!(known.stand, ItemStage::Running | ItemStage::Parked)
+fn promises(sprint: &Sprint) -> impl Iterator<Item = (&ItemState, Money)> {
+    let under_way = [ItemStage::Running, ItemStage::Parked].into_iter();
+    let under_way = under_way.flat_map(|stage| sprint.items.at_stage(stage));
+    under_way.filter_map(|known| Some((known, promise(sprint, known)?)))
 }
 
 /// What a run under way, or parked, may still spend. One that is resumed has spent some of it.
 fn promise(sprint: &Sprint, known: &ItemState) -> Option<Money> {
     let gone =
-        known.end.as_ref().filter(|end| end.busy.is_some()).and_then(|end| sprint.spent.get(&end.run_id));
+        known.end.as_ref().filter(|end| end.busy.is_some()).and_then(|end| sprint.spent.of_run(&end.run_id));
     Some(Money(known.budget?.0.saturating_sub(gone.map_or(0, |gone| gone.0))))
 }

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::event::{SprintEvent, SprintStop};
 use super::fold::{ItemStage, ItemState, Sprint};
+use super::items::QueuePosition;
 use super::landing;
 use super::policy::Room;
-use super::queue::{DependencyState, Graph, ItemStatus, Priority, QueueItem};
+use super::queue::{ItemStatus, Priority, QueueItem};
 use super::standing::{self, Follows};
 use super::{breaker, budget};
 use crate::model::{Money, Share};
@@ -16,30 +17,45 @@ pub fn decide(sprint: &Sprint, room: Room) -> Vec<SprintEvent> {
     if !sprint.begun || sprint.end.is_some() {
         return Vec::new();
     }
-    let stages: [fn(&Sprint) -> Vec<SprintEvent>; 6] =
-        [follow_up, landing::land, block, boundaries, resume, run];
-    if let Some(events) = stages.iter().map(|stage| stage(sprint)).find(|events| !events.is_empty()) {
-        return events;
-    }
-    let begins = begin(sprint, room);
-    if begins.is_empty() { end(sprint) } else { begins }
+    let stages: [fn(&Sprint, Room) -> Vec<SprintEvent>; 8] = [
+        follow_up,
+        |sprint, _| landing::land(sprint),
+        |sprint, _| block(sprint),
+        |sprint, _| boundaries(sprint),
+        |sprint, _| resume(sprint),
+        run,
+        begin,
+        end,
+    ];
+    stages.iter().map(|stage| stage(sprint, room)).find(|events| !events.is_empty()).unwrap_or_default()
 }
 
 /// What ended is settled, run again, or left for the landing.
-fn follow_up(sprint: &Sprint) -> Vec<SprintEvent> {
-    let over =
-        sprint.items.values().filter(|known| matches!(known.stand, ItemStage::Ended | ItemStage::Landed));
-    over.filter_map(|known| match follows(sprint, known)? {
-        Follows::Land => None,
-        Follows::Rerun => run_if_possible(sprint, known),
-        Follows::Settle(status, note) => {
-            let (item, fence) = (known.item.id.clone(), known.fence);
-            let run_id = if status == ItemStatus::Pending { standing::goes_on(known) } else { None };
-            Some(SprintEvent::Settle { item, fence, status, note, run_id })
+fn follow_up(sprint: &Sprint, room: Room) -> Vec<SprintEvent> {
+    let mut over: Vec<&ItemState> = [ItemStage::Ended, ItemStage::Landed]
+        .into_iter()
+        .flat_map(|stage| sprint.items.at_stage(stage))
+        .collect();
+    over.sort_by_key(|known| &known.item.id);
+    let mut events = Vec::new();
+    for known in over {
+        match follows(sprint, known) {
+            None | Some(Follows::Land) => {}
+            // Settling an item changes nothing for the others that ended; a run does.
+            Some(Follows::Rerun) if events.is_empty() => {
+                if let Some(event) = run_if_possible(sprint, known, room) {
+                    return vec![event];
+                }
+            }
+            Some(Follows::Rerun) => break,
+            Some(Follows::Settle(status, note)) => {
+                let (item, fence) = (known.item.id.clone(), known.fence);
+                let run_id = if status == ItemStatus::Pending { standing::goes_on(known) } else { None };
+                events.push(SprintEvent::Settle { item, fence, status, note, run_id });
+            }
         }
-    })
-    .take(1)
-    .collect()
+    }
+    events
 }
 
 pub(super) fn follows(sprint: &Sprint, known: &ItemState) -> Option<Follows> {
@@ -53,14 +69,10 @@ pub(super) fn follows(sprint: &Sprint, known: &ItemState) -> Option<Follows> {
     (!not_yet).then_some(follows)
 }
 
-/// An item whose dependency was lost is settled as blocked, without a run.
+/// Items whose dependency was lost are settled as blocked, without a run.
 fn block(sprint: &Sprint) -> Vec<SprintEvent> {
-    if !sprint.items.values().any(|known| known.item.status.is_lost()) {
-        return Vec::new();
-    }
-    let graph = Graph::of(sprint.items.values().map(|known| &known.item));
-    let lost = graph.downstream_of_lost().into_iter().filter(|(id, _)| {
-        sprint.items.get(*id).is_some_and(|known| matches!(known.stand, ItemStage::Waiting))
+    let lost = sprint.items.downstream_of_lost().into_iter().filter(|(id, _)| {
+        sprint.items.get(id).is_some_and(|known| matches!(known.stand, ItemStage::Waiting))
     });
     lost.map(|(id, on)| SprintEvent::Settle {
         item: id.to_owned(),
@@ -69,7 +81,6 @@ fn block(sprint: &Sprint) -> Vec<SprintEvent> {
         note: format!("waits for {on}, which can't be completed"),
         run_id: None,
     })
-    .take(1)
     .collect()
 }
 
@@ -130,7 +141,7 @@ fn checkpoint(sprint: &Sprint, spent: Money) -> Vec<SprintEvent> {
 
 /// A run that waited for a provider is resumed; it is neither restarted nor a failure.
 fn resume(sprint: &Sprint) -> Vec<SprintEvent> {
-    let mut parked = in_order(sprint, |known| known.stand == ItemStage::Parked).into_iter();
+    let mut parked = in_order(sprint.items.at_stage(ItemStage::Parked)).into_iter();
     let event = parked.find_map(|known| {
         let run_id = &known.end.as_ref()?.run_id;
         match &sprint.broke {
@@ -145,10 +156,10 @@ fn resume(sprint: &Sprint) -> Vec<SprintEvent> {
 }
 
 /// What is ours begins. After a break it is given back instead.
-fn run(sprint: &Sprint) -> Vec<SprintEvent> {
-    let mut claimed = sprint.items.values().filter(|known| known.stand == ItemStage::Claimed);
+fn run(sprint: &Sprint, room: Room) -> Vec<SprintEvent> {
+    let mut claimed = sprint.items.at_stage(ItemStage::Claimed);
     let event = claimed.find_map(|known| match &sprint.broke {
-        None => run_if_possible(sprint, known),
+        None => run_if_possible(sprint, known, room),
         Some((why, _, _)) => {
             Some(give_back(known, format!("given back: the sprint stopped ({})", why.name())))
         }
@@ -158,11 +169,11 @@ fn run(sprint: &Sprint) -> Vec<SprintEvent> {
 
 /// It waits while its provider is busy, and while the money it needs is promised to others. If neither will come in a
 /// reasonable time, it is given back.
-fn run_if_possible(sprint: &Sprint, known: &ItemState) -> Option<SprintEvent> {
+fn run_if_possible(sprint: &Sprint, known: &ItemState, room: Room) -> Option<SprintEvent> {
     let project = &known.item.project;
     if breaker::is_held(sprint, project, &BTreeSet::new()) {
-        let finds_out = |other: &ItemState| matches!(other.stand, ItemStage::Running | ItemStage::Parked);
-        let hope = sprint.items.values().any(finds_out);
+        let finds_out = [ItemStage::Running, ItemStage::Parked];
+        let hope = finds_out.iter().any(|stage| sprint.items.count_at(*stage) > 0);
         return (!hope).then(|| give_back(known, "given back: its provider is busy".to_owned()));
     }
     if let Some(left) =
@@ -170,8 +181,8 @@ fn run_if_possible(sprint: &Sprint, known: &ItemState) -> Option<SprintEvent> {
     {
         return Some(SprintEvent::Resume { item: known.item.id.clone(), run_id: left.run_id.clone() });
     }
-    if !budget::is_short(sprint, project) {
-        return Some(run_of(sprint, known, known.attempt + 1));
+    if !budget::is_short(sprint, project, room) {
+        return Some(run_of(sprint, known, room));
     }
     let may_come_back = budget::whole(sprint).promised > Money::ZERO;
     (!may_come_back).then(|| give_back(known, "given back: no money is left for its project".to_owned()))
@@ -182,11 +193,11 @@ fn give_back(known: &ItemState, note: String) -> SprintEvent {
     SprintEvent::Settle { item, fence, status, note, run_id: standing::goes_on(known) }
 }
 
-fn run_of(sprint: &Sprint, known: &ItemState, attempt: u32) -> SprintEvent {
+fn run_of(sprint: &Sprint, known: &ItemState, room: Room) -> SprintEvent {
     SprintEvent::Run {
         item: known.item.id.clone(),
-        attempt,
-        budget_usd: budget::allowance(sprint, &known.item.project),
+        attempt: known.attempt + 1,
+        budget_usd: budget::allowance(sprint, &known.item.project, room),
         workflow: budget::smaller(sprint, &known.item),
     }
 }
@@ -202,15 +213,18 @@ fn begin(sprint: &Sprint, room: Room) -> Vec<SprintEvent> {
         return next(sprint, room).into_iter().map(|item| claim(item.id.clone())).collect();
     }
     if !sprint.agreed.is_empty() {
-        // A yes is for all of them, and they begin as the machine bears it.
-        let alone = usize::from(sprint.ours().next().is_none());
-        let many = if sprint.policy.admits(room) { sprint.agreed.len() } else { alone };
+        // A yes is for all of them, and they begin as the crew has room.
+        let alone = usize::from(sprint.items.count_ours() == 0);
+        let under_way = sprint.items.count_ours() - sprint.items.count_at(ItemStage::Parked);
+        let free = room.slots.map_or(usize::MAX, |slots| (slots as usize).saturating_sub(under_way));
+        let many = if sprint.policy.admits(room) { free } else { alone.min(free) };
         return sprint.agreed.iter().take(many).cloned().map(claim).collect();
     }
-    if sprint.ours().any(|known| known.stand != ItemStage::Parked) {
+    if sprint.items.count_ours() > sprint.items.count_at(ItemStage::Parked) {
         return Vec::new();
     }
-    let items: Vec<String> = next(sprint, Room::PLENTY).into_iter().map(|item| item.id.clone()).collect();
+    let plenty = Room { slots: room.slots, ..Room::PLENTY };
+    let items: Vec<String> = next(sprint, plenty).into_iter().map(|item| item.id.clone()).collect();
     if items.is_empty() { Vec::new() } else { vec![SprintEvent::Ask { items }] }
 }
 
@@ -220,55 +234,65 @@ pub fn waits_for_machine(sprint: &Sprint, room: Room) -> bool {
         return false;
     }
     let agreed = !sprint.autonomous && !sprint.agreed.is_empty();
-    agreed || sprint.autonomous && next(sprint, Room::PLENTY).len() > next(sprint, room).len()
+    let plenty = Room { slots: room.slots, ..Room::PLENTY };
+    agreed || sprint.autonomous && next(sprint, plenty).len() > next(sprint, room).len()
 }
 
-/// The items that may begin now: ready, in the order of their priority, within the limits and what the machine bears.
+/// The items that may begin now: ready, in the order of their priority, within the limits and what the crew has room for.
+/// Of each project the first is looked at, and one behind it only where it could run beside what runs there.
 pub fn next(sprint: &Sprint, room: Room) -> Vec<&QueueItem> {
     let policy = &sprint.policy;
-    let mut busy: Vec<&QueueItem> = sprint.ours().map(|known| &known.item).collect();
     // A run that waits for a provider blocks its project, but takes no slot.
-    let parked = sprint.ours().filter(|known| known.stand == ItemStage::Parked).count();
-    let is_full = |busy: &Vec<&QueueItem>| {
-        busy.len() - parked >= policy.slots as usize || (busy.len() > parked && !policy.admits(room))
-    };
-    if is_full(&busy) {
+    let mut under_way = sprint.items.count_ours() - sprint.items.count_at(ItemStage::Parked);
+    let most = policy.most_at_once(room) as usize;
+    let is_full = |under_way: usize| under_way >= most || (under_way > 0 && !policy.admits(room));
+    if is_full(under_way) {
         return Vec::new();
     }
-    // A queue may be long: what holds for many items is found out once.
-    let allowances = budget::Allowances::of(sprint);
+    let mut busy: BTreeMap<&str, Vec<&QueueItem>> = BTreeMap::new();
+    sprint.ours().for_each(|known| busy.entry(&known.item.project).or_default().push(&known.item));
+    let mut large = sprint.ours().filter(|other| other.item.estimate.is_large()).count();
+    let allowances = budget::Allowances::of(sprint, room);
     let is_short = |project: &str| {
         allowances.as_ref().is_some_and(|allowances| allowances.of_project(project) == Money::ZERO)
     };
-    let status = |on: &str| sprint.items.get(on).map(|known| known.item.status);
-    let wanted = |known: &ItemState| {
-        known.stand == ItemStage::Waiting
-            && known.item.status == ItemStatus::Pending
-            && (policy.low_priority || known.item.priority < Priority::P3)
-            && known.item.standing(status) == DependencyState::Ready
-            && !is_short(&known.item.project)
-    };
     let waited_for = breaker::parked_accounts(sprint);
     let mut trials: BTreeSet<&String> = BTreeSet::new();
-    let mut held: BTreeMap<&str, bool> = BTreeMap::new();
-    let mut large = busy.iter().filter(|other| other.estimate.is_large()).count();
     let mut picked = Vec::new();
-    for known in in_order(sprint, wanted) {
-        let item = &known.item;
-        let held_here = || breaker::is_held_beside(sprint, &item.project, &trials, &waited_for);
-        let is_held = *held.entry(&item.project).or_insert_with(held_here);
-        let is_too_large = item.estimate.is_large() && large >= policy.large as usize;
-        let fits = !is_held && !is_too_large && busy.iter().all(|other| goes_beside(sprint, item, other));
-        if fits {
+    let mut heads = sprint.items.heads().peekable();
+    let mut behind: BTreeSet<&QueuePosition> = BTreeSet::new();
+    loop {
+        let is_head = match (heads.peek(), behind.first()) {
+            (Some(head), Some(other)) => head < other,
+            (Some(_), None) => true,
+            (None, Some(_)) => false,
+            (None, None) => break,
+        };
+        let Some(place) = (if is_head { heads.next() } else { behind.pop_first() }) else { break };
+        if place.priority >= Priority::P3 && !policy.low_priority {
+            break;
+        }
+        let Some(item) = sprint.items.get(&place.item).map(|known| &known.item) else { continue };
+        let here = busy.get(item.project.as_str()).map_or(&[][..], Vec::as_slice);
+        // What keeps an item of this group from beginning keeps all others of it, too.
+        let is_hopeless = here.iter().any(|other| other.files.is_empty())
+            || item.estimate.is_large() && large >= policy.large as usize
+            || is_short(&item.project)
+            || breaker::is_held_beside(sprint, &item.project, &trials, &waited_for);
+        if is_hopeless {
+            continue;
+        }
+        if here.iter().all(|other| goes_beside(sprint, item, other)) {
             trials.extend(breaker::tried_by(sprint, &item.project));
-            held.clear();
             large += usize::from(item.estimate.is_large());
-            busy.push(item);
+            busy.entry(&item.project).or_default().push(item);
             picked.push(item);
-            if is_full(&busy) {
+            under_way += 1;
+            if is_full(under_way) {
                 break;
             }
         }
+        behind.extend(sprint.items.after(place));
     }
     picked
 }
@@ -278,15 +302,15 @@ fn goes_beside(sprint: &Sprint, item: &QueueItem, other: &QueueItem) -> bool {
     other.project != item.project || other.is_apart_from(item) && !sprint.is_kept_apart(&item.id, &other.id)
 }
 
-pub(super) fn in_order(sprint: &Sprint, wanted: impl Fn(&ItemState) -> bool) -> Vec<&ItemState> {
-    let mut some: Vec<&ItemState> = sprint.items.values().filter(|known| wanted(known)).collect();
+pub(super) fn in_order<'a>(some: impl Iterator<Item = &'a ItemState>) -> Vec<&'a ItemState> {
+    let mut some: Vec<&ItemState> = some.collect();
     some.sort_by_key(|known| (known.item.priority, known.number));
     some
 }
 
 /// Nothing is under way, and nothing could be.
-fn end(sprint: &Sprint) -> Vec<SprintEvent> {
-    if !sprint.open.is_empty() || sprint.ours().next().is_some() {
+fn end(sprint: &Sprint, room: Room) -> Vec<SprintEvent> {
+    if !sprint.open.is_empty() || sprint.items.count_ours() > 0 || waits_for_slots(sprint, room) {
         return Vec::new();
     }
     let (why, detail) = match &sprint.broke {
@@ -294,6 +318,12 @@ fn end(sprint: &Sprint) -> Vec<SprintEvent> {
         None => (SprintStop::Done, done(sprint)),
     };
     vec![SprintEvent::End { why, detail }]
+}
+
+/// A fleet has no slot at all just now, and items could begin if it had one.
+fn waits_for_slots(sprint: &Sprint, room: Room) -> bool {
+    let could = || !sprint.agreed.is_empty() || !next(sprint, Room::PLENTY).is_empty();
+    sprint.broke.is_none() && room.slots == Some(0) && could()
 }
 
 /// Why what is left is left, if it is for want of money.

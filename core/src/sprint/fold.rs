@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::breaker::{self, SprintBreaker};
+use super::budget::Spending;
 use super::event::{BatchLanding, RunEnd, SprintEntry, SprintEvent, SprintStop, UnfinishedRun};
+use super::items::Items;
 use super::policy::{Room, SprintPolicy};
 use super::queue::{ItemStatus, QueueItem};
 use super::{decide, standing};
@@ -19,15 +21,12 @@ pub struct Sprint {
     /// The number of sessions.
     pub fence: u64,
     pub tag: String,
-    pub items: BTreeMap<String, ItemState>,
+    pub items: Items,
     /// What was ordered and not answered yet.
     pub open: BTreeMap<Seq, SprintEvent>,
     /// Tasks that failed one after the other.
     pub streak: u32,
-    /// By run.
-    pub spent: BTreeMap<String, Money>,
-    /// Which project a run belongs to.
-    pub projects: BTreeMap<String, String>,
+    pub spent: Spending,
     /// Provider accounts that turned a run away.
     pub breakers: BTreeMap<String, SprintBreaker>,
     /// The accounts the last run of a project worked with.
@@ -79,7 +78,7 @@ pub struct ItemState {
 }
 
 /// Where an item is on its way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ItemStage {
     /// Not ours yet.
     Waiting,
@@ -169,7 +168,7 @@ impl Sprint {
                 (self.policy, self.autonomous, self.begun) = (policy.clone(), *autonomous, true);
             }
             SprintEvent::Session { fence, tag } => (self.fence, self.tag) = (*fence, tag.clone()),
-            SprintEvent::Seen { item } => self.saw(item),
+            SprintEvent::Seen { item } => self.items.see(item),
             SprintEvent::Ask { .. } | SprintEvent::Interrupted { .. } => {}
             SprintEvent::Answered { yes, .. } => self.answered(answered.as_ref(), *yes),
             SprintEvent::Claim { item } => {
@@ -181,7 +180,7 @@ impl Sprint {
             }
             SprintEvent::Run { item, attempt, budget_usd, .. } => {
                 self.set_stage(item, ItemStage::Running);
-                self.update(item, |known| {
+                self.items.update(item, |known| {
                     (known.attempt, known.budget, known.alone) = (*attempt, *budget_usd, false);
                     // It was not resumed.
                     known.left = known.left.take().filter(|_| known.end.is_some());
@@ -202,7 +201,7 @@ impl Sprint {
                     Some(known) => breaker::tried_by(self, &known.item.project).cloned().collect(),
                     None => Vec::new(),
                 };
-                self.update(item, |known| {
+                self.items.update(item, |known| {
                     if let (None, Some(left)) = (&known.end, &known.left) {
                         known.budget = left.promised();
                     }
@@ -229,7 +228,7 @@ impl Sprint {
             SprintEvent::Overlap { a, b, files } => self.overlapped(a, b, files),
             SprintEvent::Settle { item, status, .. } => {
                 self.set_stage(item, ItemStage::Settling);
-                self.update(item, |known| known.item.status = *status);
+                self.items.update(item, |known| known.item.status = *status);
             }
             SprintEvent::Settled { .. } => self.settled(answered.as_ref()),
             SprintEvent::Warning { .. } => self.warned = true,
@@ -238,24 +237,6 @@ impl Sprint {
             }
             SprintEvent::Break { why, hard, detail } => self.broke = Some((*why, *hard, detail.clone())),
             SprintEvent::End { why, detail } => self.end = Some((*why, detail.clone())),
-        }
-    }
-
-    fn saw(&mut self, item: &QueueItem) {
-        let number = self.items.len();
-        match self.items.get_mut(&item.id) {
-            // What is ours is ours to change.
-            Some(known) if known.stand.is_ours() => {}
-            Some(known) => {
-                known.item = item.clone();
-            }
-            None => {
-                let stand = ItemStage::Waiting;
-                let (fence, attempt, budget, end, left, alone) = (None, 0, None, None, None, false);
-                let known =
-                    ItemState { item: item.clone(), number, stand, fence, attempt, budget, end, left, alone };
-                self.items.insert(item.id.clone(), known);
-            }
         }
     }
 
@@ -273,7 +254,7 @@ impl Sprint {
     fn claimed(&mut self, order: Option<&SprintEvent>, fence: Option<u64>, left: Option<&UnfinishedRun>) {
         let Some(SprintEvent::Claim { item }) = order else { return };
         self.set_stage(item, if fence.is_some() { ItemStage::Claimed } else { ItemStage::Aside });
-        self.update(item, |known| (known.fence, known.left) = (fence, left.cloned()));
+        self.items.update(item, |known| (known.fence, known.left) = (fence, left.cloned()));
     }
 
     fn ended(&mut self, order: Option<&SprintEvent>, end: &RunEnd, stand: ItemStage) {
@@ -296,7 +277,7 @@ impl Sprint {
             self.record_end(&one.item, &one.end, ItemStage::Landed);
         }
         for item in &came.alone {
-            self.update(item, |known| known.alone = true);
+            self.items.update(item, |known| known.alone = true);
             self.reds.retain(|red| !red.contains(item));
         }
         if !came.red.is_empty() {
@@ -330,14 +311,10 @@ impl Sprint {
         }
         let before = self.items.get(item).and_then(|known| known.left.as_ref());
         let before = before.filter(|left| left.run_id == end.run_id).map_or(0, |left| left.spent_usd.0);
-        let cost = self.spent.entry(end.run_id.clone()).or_default();
-        // A run reports its total cost, so the greater number is the later one.
-        *cost = (*cost).max(Money(end.cost_usd.0.saturating_sub(before)));
-        if let Some(known) = self.items.get(item) {
-            self.projects.insert(end.run_id.clone(), known.item.project.clone());
-        }
+        let project = self.items.get(item).map_or("", |known| &known.item.project);
+        self.spent.note(&end.run_id, project, Money(end.cost_usd.0.saturating_sub(before)));
         self.set_stage(item, stand);
-        self.update(item, |known| known.end = Some(end.clone()));
+        self.items.update(item, |known| known.end = Some(end.clone()));
     }
 
     fn settled(&mut self, order: Option<&SprintEvent>) {
@@ -363,17 +340,11 @@ impl Sprint {
     }
 
     fn set_stage(&mut self, item: &str, stand: ItemStage) {
-        self.update(item, |known| known.stand = stand);
-    }
-
-    fn update(&mut self, item: &str, change: impl FnOnce(&mut ItemState)) {
-        if let Some(known) = self.items.get_mut(item) {
-            change(known);
-        }
+        self.items.update(item, |known| known.stand = stand);
     }
 
     pub fn spent(&self) -> Money {
-        self.spent.values().copied().sum()
+        self.spent.total()
     }
 
     /// Whether two of a project change the same, as far as is known.
@@ -398,11 +369,18 @@ impl Sprint {
 
     /// What is ours now.
     pub fn ours(&self) -> impl Iterator<Item = &ItemState> {
-        self.items.values().filter(|known| known.stand.is_ours())
+        self.items.ours()
     }
 }
 
 impl ItemState {
+    /// Just seen in the queue.
+    pub(super) fn seen(item: &QueueItem, number: usize) -> ItemState {
+        let stand = ItemStage::Waiting;
+        let (fence, attempt, budget, end, left, alone) = (None, 0, None, None, None, false);
+        ItemState { item: item.clone(), number, stand, fence, attempt, budget, end, left, alone }
+    }
+
     /// How many runs it has had here.
     pub fn runs(&self) -> u32 {
         self.attempt + u32::from(self.left.is_some())

@@ -4,7 +4,7 @@
 //! Candidates that wait at the same time land as one: each on top of the one before, tested once, moved in one step. If
 //! that is red, half of it is tried, and so on down to one that is red by itself: only that one is refused.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use super::decide::{follows, in_order};
 use super::event::{Candidate, SprintEvent};
@@ -12,25 +12,21 @@ use super::fold::{ItemStage, ItemState, Sprint};
 use super::queue::ItemStatus;
 use super::standing::Follows;
 
-/// One landing at a time in a project.
+/// One landing at a time in a project. Projects have nothing to do with each other here.
 pub(super) fn land(sprint: &Sprint) -> Vec<SprintEvent> {
-    let ready = in_order(sprint, |known| is_ready(sprint, known));
-    let projects: BTreeSet<&str> = ready.iter().map(|known| known.item.project.as_str()).collect();
-    let next = projects.into_iter().filter(|project| !is_busy(sprint, project)).find_map(|project| {
-        let here = ready.iter().copied().filter(|known| known.item.project == project);
-        order(project, &next(sprint, &here.collect::<Vec<_>>()))
-    });
-    next.into_iter().collect()
+    let ready = sprint.items.at_stage(ItemStage::Ended).filter(|known| is_ready(sprint, known));
+    let mut projects: BTreeMap<&str, Vec<&ItemState>> = BTreeMap::new();
+    for known in in_order(ready) {
+        projects.entry(&known.item.project).or_default().push(known);
+    }
+    for known in sprint.items.at_stage(ItemStage::Landing) {
+        projects.remove(known.item.project.as_str());
+    }
+    projects.iter().filter_map(|(project, here)| order(project, &next(sprint, here))).collect()
 }
 
 fn is_ready(sprint: &Sprint, known: &ItemState) -> bool {
-    known.stand == ItemStage::Ended
-        && follows(sprint, known) == Some(Follows::Land)
-        && waits_for(sprint, known).is_none()
-}
-
-fn is_busy(sprint: &Sprint, project: &str) -> bool {
-    sprint.items.values().any(|known| known.stand == ItemStage::Landing && known.item.project == project)
+    follows(sprint, known) == Some(Follows::Land) && waits_for(sprint, known).is_none()
 }
 
 /// What lands next of what is ready in a project, in its order. What was red together is taken apart before anything
@@ -82,7 +78,7 @@ pub(super) fn is_overtaken(sprint: &Sprint, known: &ItemState) -> bool {
 
 /// A run is active that once changed the same files as this one.
 pub fn is_in_the_way(sprint: &Sprint, known: &ItemState) -> bool {
-    let mut running = sprint.items.values().filter(|other| other.stand == ItemStage::Running);
+    let mut running = sprint.items.at_stage(ItemStage::Running);
     running.any(|other| sprint.is_kept_apart(&known.item.id, &other.item.id))
 }
 

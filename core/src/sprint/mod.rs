@@ -13,6 +13,7 @@ pub mod chronicle;
 pub mod decide;
 pub mod event;
 mod fold;
+pub mod items;
 pub mod landing;
 pub mod list;
 pub mod policy;

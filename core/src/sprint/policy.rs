@@ -47,20 +47,27 @@ settings! {
     }
 }
 
-/// How busy the machine is, from outside.
+/// How much more can run, from outside: how busy the machine is, and how many items a fleet takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
     pub load_percent: u32,
     pub memory_mb: u64,
+    /// The most items under way that a fleet has slots for, in place of `sprint.slots`; none on one machine.
+    pub slots: Option<u32>,
 }
 
 impl Room {
-    pub const PLENTY: Room = Room { load_percent: 0, memory_mb: u64::MAX };
+    pub const PLENTY: Room = Room { load_percent: 0, memory_mb: u64::MAX, slots: None };
 }
 
 impl SprintPolicy {
     pub fn admits(&self, room: Room) -> bool {
         room.load_percent <= self.load_percent && room.memory_mb >= self.memory_mb
+    }
+
+    /// The most items that may be under way.
+    pub fn most_at_once(&self, room: Room) -> u32 {
+        room.slots.unwrap_or(self.slots)
     }
 
     /// Why no further task begins.

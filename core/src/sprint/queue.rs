@@ -1,6 +1,5 @@
 //! The items of a queue, and what waits for what.
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
@@ -244,36 +243,11 @@ impl<'a> Graph<'a> {
     pub fn standing(&self, item: &QueueItem) -> DependencyState {
         item.standing(|on| self.items.get(on).map(|item| item.status))
     }
-
-    /// Everything that waits, at whatever distance, for something that will not come; with what it waits for.
-    pub fn downstream_of_lost(&self) -> Vec<(&'a str, &'a str)> {
-        let mut waiting: BTreeMap<&'a str, Vec<&'a QueueItem>> = BTreeMap::new();
-        for item in self
-            .items
-            .values()
-            .filter(|item| matches!(item.status, ItemStatus::Pending | ItemStatus::Proposed))
-        {
-            for on in &item.depends_on {
-                waiting.entry(on).or_default().push(item);
-            }
-        }
-        let mut lost: Vec<&'a str> =
-            self.items.values().filter(|item| item.status.is_lost()).map(|item| &*item.id).collect();
-        let mut found: BTreeMap<&'a str, &'a str> = BTreeMap::new();
-        while let Some(id) = lost.pop() {
-            for item in waiting.get(id).into_iter().flatten() {
-                if let Entry::Vacant(place) = found.entry(&item.id) {
-                    place.insert(id);
-                    lost.push(&item.id);
-                }
-            }
-        }
-        found.into_iter().collect()
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::items::Items;
     use super::*;
 
     /// `b:a` is pending and waits for a; `a!` failed, `a+` completed, `a?` proposed.
@@ -348,14 +322,18 @@ mod tests {
     fn bx_23_everything_downstream_of_a_failure_is_found() {
         for (queue, lost) in [
             ("a! b:a c:b d", "b<a c<b"),
+            ("c:b b:a a!", "b<a c<b"),
             ("a+ b:a", ""),
             ("a! b?:a c+:a", "b<a"),
             ("a! b:c c:b,a", "b<c c<a"),
+            ("a:a", ""),
         ] {
-            let items = items(queue);
-            let found: Vec<String> =
-                Graph::of(&items).downstream_of_lost().iter().map(|(id, on)| format!("{id}<{on}")).collect();
+            let mut known = Items::default();
+            items(queue).iter().for_each(|item| known.see(item));
+            let found = known.downstream_of_lost();
+            let found: Vec<String> = found.iter().map(|(id, on)| format!("{id}<{on}")).collect();
             assert_eq!(found.join(" "), lost, "{queue}");
+            assert_eq!(known, known.reindexed(), "{queue}");
         }
     }
 

@@ -14,6 +14,7 @@ use crate::run::{Cycle, LandingTests, Merged, Run};
 use super::point;
 use super::preflight::told;
 use super::settle::{self, hook};
+use crate::text::branch_name;
 
 /// A person asked for the landing, and there is something to land.
 pub(crate) fn is_agreed(run: &Run) -> bool {
@@ -244,7 +245,7 @@ fn agree(run: &Run, cycle: &Cycle, old: &Oid, commit: &Oid) -> Option<Vec<Conclu
         return Some(run.rules().not_landed(run, RunStatus::AwaitingMerge, Reason::Approved, detail));
     }
     let target = run.request.as_ref().map(|request| request.base.target.as_str()).unwrap_or_default();
-    let target = target.strip_prefix("refs/heads/").unwrap_or(target);
+    let target = branch_name(target);
     let mut details = vec![format!("{target}: {} -> {}", short(old), short(commit))];
     if let Some(work) = &run.work {
         let files = counted(work.files.len() + work.files_left_out as usize, "file");
@@ -303,7 +304,7 @@ fn landed(run: &Run, cycle: &Cycle, merged: &Merged) -> Vec<Conclusion> {
 /// The end of a run whose change is in its branch.
 pub(crate) fn landed_for_good(run: &Run) -> Vec<Conclusion> {
     let mut detail = run.landing.merged.as_ref().map_or(String::new(), |merged| {
-        let target = merged.target.strip_prefix("refs/heads/").unwrap_or(&merged.target);
+        let target = branch_name(&merged.target);
         format!("landed on {target} as {}", short(&merged.commit))
     });
     if let Some(with) = &run.landing.with {

@@ -7,6 +7,7 @@ use crate::run::{Merged, Run, Undo};
 
 use super::land::{Judged, judged, listed, short, tests, what_fails};
 use super::settle;
+use crate::text::branch_name;
 
 pub(crate) fn undo(run: &Run, undo: &Undo) -> Vec<Conclusion> {
     if !run.open.is_empty() {
@@ -94,5 +95,5 @@ fn landed_as(merged: &Merged) -> String {
 }
 
 fn branch(merged: &Merged) -> &str {
-    merged.target.strip_prefix("refs/heads/").unwrap_or(&merged.target)
+    branch_name(&merged.target)
 }

@@ -52,6 +52,12 @@ pub(super) fn without_commands(text: &str) -> String {
     text.replace("##[", "## [")
 }
 
+/// A branch as people name it: `main`, or `origin/main` for one of a remote.
+pub fn branch_name(reference: &str) -> &str {
+    let local = reference.strip_prefix("refs/heads/");
+    local.or_else(|| reference.strip_prefix("refs/remotes/")).unwrap_or(reference)
+}
+
 /// One line of at most 160 characters for the inside of the program. It is not filtered: journals hold such lines, and
 /// what a person wrote stays as it was until it is printed.
 pub fn one_line(text: &str) -> String {

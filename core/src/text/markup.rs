@@ -1,6 +1,7 @@
 //! Text that stays text inside HTML, Markdown and JSON.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use super::lines::{is_unsafe, log_line, one_line, short_line};
 
@@ -90,16 +91,133 @@ fn push_code(out: &mut String, code: &str) {
 
 fn push_comment(out: &mut String, text: &str) {
     let mut before = ['\0'; 3];
-    let mut rest = text.chars().peekable();
-    while let Some(c) = rest.next() {
+    for (at, c) in text.char_indices() {
+        let after = &text[at + c.len_utf8()..];
         match c {
-            '@' => out.push_str(&["@", BREAK].concat()),
-            '#' => out.push_str(&["\\#", BREAK].concat()),
-            ':' if rest.peek() == Some(&'/') => out.push_str(&[":", BREAK].concat()),
-            '.' if before.iter().all(|c| matches!(c, 'w' | 'W')) => out.push_str(&[".", BREAK].concat()),
-            '-' if matches!(before[1..], ['G' | 'g', 'H' | 'h']) => out.push_str(&["-", BREAK].concat()),
+            '#' => out.push_str("\\#"),
+            // A line that begins with it can be a command to the code host.
+            '/' if out.is_empty() => out.push_str("\\/"),
             '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '!' | '$' => out.extend(['\\', c]),
             c => push_text(out, c),
+        }
+        if c == '#' || links(before, c, after) {
+            out.push_str(BREAK);
+        }
+        before = [before[1], before[2], c];
+    }
+}
+
+/// Whether a code host could take what begins or goes on here for a mention, a reference or an address: `@name`, `#1`, `!1`,
+/// `$1`, `%1`, `&1`, `~1`, `[issue:1]`, `GH-1`, `://` and `www.`.
+fn links(before: [char; 3], c: char, after: &str) -> bool {
+    let follows = |is: fn(&char) -> bool| after.chars().next().is_some_and(|next| is(&next));
+    match c {
+        '@' => true,
+        '#' | '!' | '$' | '%' | '&' | '~' => follows(char::is_ascii_digit),
+        '[' => after.trim_start_matches(|c: char| c.is_ascii_lowercase() || c == '_').starts_with(':'),
+        ':' => follows(|next| *next == '/'),
+        '.' => before.iter().all(|c| matches!(c, 'w' | 'W')),
+        '-' => matches!(before[1..], ['G' | 'g', 'H' | 'h']),
+        _ => false,
+    }
+}
+
+/// A Markdown document of ours in which a code host finds nobody to notify, nothing to link and no command: mentions,
+/// references to issues and addresses in it stay text. Code is left as it is where there is no doubt that it is code.
+pub fn unlinked(document: &str) -> String {
+    let mut out = String::with_capacity(document.len() + 64);
+    let mut fence: Option<usize> = None;
+    let mut block: Vec<&str> = Vec::new();
+    for line in document.split_inclusive('\n') {
+        let marks = fence_in(line);
+        match (fence, marks) {
+            (Some(open), Some((ticks, true))) if ticks >= open => fence = None,
+            (Some(_), _) => {}
+            (None, Some((ticks, _))) => {
+                push_block(&mut out, &mut block);
+                fence = Some(ticks);
+            }
+            (None, None) => {
+                block.push(line);
+                if line.trim().is_empty() {
+                    push_block(&mut out, &mut block);
+                }
+                continue;
+            }
+        }
+        out.push_str(line);
+    }
+    push_block(&mut out, &mut block);
+    out
+}
+
+/// The backticks of a line that begins or ends a block of code, and whether it may end one.
+fn fence_in(line: &str) -> Option<(usize, bool)> {
+    let inner = line.trim_start_matches(' ');
+    let rest = inner.trim_start_matches('`');
+    let ticks = inner.len() - rest.len();
+    let is_fence = line.len() - inner.len() < 4 && ticks >= 3 && !rest.contains('`');
+    is_fence.then(|| (ticks, rest.trim().is_empty()))
+}
+
+/// Lines that belong together. A span of code may begin in one and end in another, so none is taken for code unless all
+/// begin and end in their line.
+fn push_block(out: &mut String, block: &mut Vec<&str>) {
+    let spans: Option<Vec<Vec<Range<usize>>>> = block.iter().map(|line| spans_in(line)).collect();
+    for (at, line) in block.iter().enumerate() {
+        if line.trim_start().starts_with('/') {
+            out.push('\\');
+        }
+        let mut from = 0;
+        let known = spans.as_ref().and_then(|spans| spans.get(at)).map(Vec::as_slice).unwrap_or_default();
+        for span in known {
+            push_unlinked(out, &line[from..span.start]);
+            out.push_str(&line[span.clone()]);
+            from = span.end;
+        }
+        push_unlinked(out, &line[from..]);
+    }
+    block.clear();
+}
+
+/// The spans of code in a line of Markdown, with their backticks; nothing if one of them does not end in it. One with a
+/// bar is none: in a table, the bar would end the cell before it.
+fn spans_in(line: &str) -> Option<Vec<Range<usize>>> {
+    let run = |at: usize| line[at..].len() - line[at..].trim_start_matches('`').len();
+    let mut spans = Vec::new();
+    let mut at = 0;
+    while let Some(found) = line[at..].find(['`', '\\']) {
+        let begin = at + found;
+        let long = run(begin);
+        if long == 0 {
+            let escaped = line[begin + 1..].chars().next().map_or(0, char::len_utf8);
+            at = begin + 1 + escaped;
+            continue;
+        }
+        let mut end = begin + long;
+        loop {
+            end += line[end..].find('`')?;
+            let closing = run(end);
+            end += closing;
+            if closing == long {
+                break;
+            }
+        }
+        if line[begin..end].replace("\\|", "").contains('|') {
+            return None;
+        }
+        spans.push(begin..end);
+        at = end;
+    }
+    Some(spans)
+}
+
+fn push_unlinked(out: &mut String, text: &str) {
+    let mut before = ['\0'; 3];
+    for (at, c) in text.char_indices() {
+        out.push(c);
+        if links(before, c, &text[at + c.len_utf8()..]) {
+            out.push_str(BREAK);
         }
         before = [before[1], before[2], c];
     }
@@ -138,4 +256,38 @@ pub fn json(written: &str) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f_14_a_posted_document_notifies_nobody_and_links_nothing() {
+        let rows = [
+            ("cc @me, see #12 and GH-3", "cc @&#8203;me, see #&#8203;12 and GH-&#8203;3"),
+            ("https://e.org www.e.org", "https:&#8203;//e.org www.&#8203;e.org"),
+            ("# Heading\n## 2: b", "# Heading\n## 2: b"),
+            ("`@me #12` @you", "`@me #12` @&#8203;you"),
+            ("```text\n@me #1\n```\n@you", "```text\n@me #1\n```\n@&#8203;you"),
+            ("````\n```\n@me\n````\n@you", "````\n```\n@me\n````\n@&#8203;you"),
+            ("see !1, &2, %3 and [issue:4]", "see !&#8203;1, &&#8203;2, %&#8203;3 and [&#8203;issue:4]"),
+            // What a code host does not read as code is none, and what it reads as code is left alone.
+            ("\\`@me\\`", "\\`@&#8203;me\\`"),
+            ("\\\\`@me`", "\\\\`@me`"),
+            ("`` a ` @me `` @you", "`` a ` @me `` @&#8203;you"),
+            ("a ` b\n` @me ` c", "a ` b\n` @&#8203;me ` c"),
+            ("a ` b\n\n` @me ` c", "a ` b\n\n` @me ` c"),
+            ("| ` | @me ` |", "| ` | @&#8203;me ` |"),
+            ("| `a\\|b @me` |", "| `a\\|b @me` |"),
+            ("    ```\n@me", "    ```\n@&#8203;me"),
+            ("```a`b\n@me", "```a`b\n@&#8203;me"),
+            ("```\n```js\n@me\n```\n@you", "```\n```js\n@me\n```\n@&#8203;you"),
+            // A command to a code host stands at the beginning of a line.
+            ("/merge\n a /b\n/close @me", "\\/merge\n a /b\n\\/close @&#8203;me"),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(unlinked(text), expected);
+        }
+    }
 }

@@ -8,7 +8,7 @@
 //! | log of a code host's workflow | [`log_line`] | [`log_text`] |
 //! | HTML | [`short_line`], then [`html`] | [`short_text`], then [`html`] |
 //! | Markdown document | [`markdown`], [`code_span`], [`table_cell`] | [`code_block`] |
-//! | Markdown posted on a code host | [`markdown_comment`] | [`code_block`] |
+//! | Markdown posted on a code host | [`markdown_comment`] | [`code_block`]; [`unlinked`] for a whole document of ours |
 //! | JSON on a terminal or in a workflow | | [`json`] |
 //! | shell command that a person copies | [`shell_word`] | |
 //! | file name, address | [`file_name`], [`identifier`] | |
@@ -27,10 +27,10 @@ mod paths;
 
 pub use columns::{cells, fitted, padded, revealed_in_columns, width, wrapped};
 pub use lines::{
-    cut, hides, is_unsafe, log_line, log_text, one_line, pad, pad_after, revealed, safe, safe_line,
-    short_line, short_text,
+    branch_name, cut, hides, is_unsafe, log_line, log_text, one_line, pad, pad_after, revealed, safe,
+    safe_line, short_line, short_text,
 };
-pub use markup::{code_block, code_span, html, json, markdown, markdown_comment, table_cell};
+pub use markup::{code_block, code_span, html, json, markdown, markdown_comment, table_cell, unlinked};
 pub use names::{file_name, identifier, plain_words, shell_word};
 pub use nearest::closest;
 pub use paths::{path_key, quote_path, quoted_end, unescape_letters, unquote_path};

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use archeflow_core::model::{Money, RunStatus};
 use archeflow_core::sprint::event::{RunEnd, SprintEvent, SprintStop};
+use archeflow_core::sprint::policy::Room;
 use archeflow_core::sprint::queue::{ItemStatus, Priority, QueueItem};
 use archeflow_core::sprint::{ItemStage, Sprint, breaker, budget, landing};
 
-use crate::world::{World, account_of};
+use crate::world::{MOST_SLOTS, World, account_of};
 
 /// C6: which accounts are shut, which may be tried, and who tries.
 #[derive(Default)]
@@ -99,7 +100,8 @@ pub(crate) fn audit(seed: u64, world: &World, sprint: &Sprint) -> usize {
                     assert!(apart, "seed {seed}: {item} beside {}", other.id);
                 }
                 ours.insert(item.clone());
-                assert!(ours.len() - gate.parked.len() <= policy.slots as usize, "seed {seed}: too many");
+                let slots = if world.fleet { MOST_SLOTS } else { policy.slots };
+                assert!(ours.len() - gate.parked.len() <= slots as usize, "seed {seed}: too many");
                 let large = ours.iter().filter(|id| items[*id].estimate.is_large()).count();
                 assert!(large <= policy.large as usize, "seed {seed}: too many large ones");
             }
@@ -220,7 +222,7 @@ pub(crate) fn audit(seed: u64, world: &World, sprint: &Sprint) -> usize {
         }
         let ready = item.depends_on.iter().all(|on| status_of(on) == ItemStatus::Completed);
         let wanted = item.priority < Priority::P3 || policy.low_priority;
-        let poor = budget::is_short(sprint, &item.project);
+        let poor = budget::is_short(sprint, &item.project, Room::PLENTY);
         let held = breaker::is_held(sprint, &item.project, &BTreeSet::new());
         if done && item.status == ItemStatus::Pending && ready && wanted && !poor && !held {
             assert!(claims.contains(id), "seed {seed}: {id} was forgotten");

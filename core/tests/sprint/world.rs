@@ -8,10 +8,13 @@ use archeflow_core::sprint::event::{
 };
 use archeflow_core::sprint::policy::{Room, SprintPolicy};
 use archeflow_core::sprint::queue::{ItemStatus, Priority, QueueItem, TaskSize};
-use archeflow_core::sprint::{ItemStage, Sprint};
+use archeflow_core::sprint::{ItemStage, Sprint, decide};
 
 use crate::chance::{Chance, word};
-use crate::{DOLLAR, ended, item};
+use crate::{DOLLAR, ended, full_scan, item};
+
+/// The most slots that a fleet has in such a world.
+pub(crate) const MOST_SLOTS: u32 = 3;
 
 /// Nothing but the queue survives a crash, and the log.
 pub(crate) struct World {
@@ -26,6 +29,8 @@ pub(crate) struct World {
     pub(crate) green: BTreeSet<(String, Vec<String>)>,
     pub(crate) batches: Batches,
     pub(crate) crashes: bool,
+    /// Orders go to workers, whose free slots come and go.
+    pub(crate) fleet: bool,
 }
 
 /// What a made-up world has seen of them, so that it is not too tame.
@@ -81,6 +86,7 @@ impl World {
             green: BTreeSet::new(),
             batches: Batches::default(),
             crashes,
+            fleet: Chance::keyed(seed, &[word("fleet")]).percent(25),
         }
     }
 
@@ -303,6 +309,13 @@ impl World {
         }
     }
 
+    /// A busy machine now and then; a fleet's slots come and go.
+    fn room(&mut self) -> Room {
+        let slots = if self.fleet { Some(self.chance.number(0, MOST_SLOTS)) } else { None };
+        let load_percent = if self.chance.percent(20) { 999 } else { 0 };
+        Room { load_percent, slots, ..Room::PLENTY }
+    }
+
     /// The host's loop in miniature. A crash forgets everything but the log, the queue and what agents did.
     pub(crate) fn play(&mut self) -> Sprint {
         let mut sprint = Sprint::default();
@@ -312,9 +325,23 @@ impl World {
         for _ in 0..10_000 {
             self.look(&mut sprint);
             self.watch_branches(&mut sprint);
-            let room =
-                if self.chance.percent(20) { Room { load_percent: 999, memory_mb: 0 } } else { Room::PLENTY };
-            self.log.extend(sprint.settle(0, room));
+            let room = self.room();
+            // Looking at everything each time would take most of the time.
+            if self.seed.is_multiple_of(4) {
+                assert_eq!(sprint.items, sprint.items.reindexed(), "seed {}: indices", self.seed);
+            }
+            for room in [room, Room::PLENTY] {
+                let (found, all) = (decide::next(&sprint, room), full_scan::next(&sprint, room));
+                assert_eq!(found, all, "seed {}: {room:?}", self.seed);
+            }
+            let entries = sprint.settle(0, room);
+            if let Some(slots) = room.slots
+                && entries.iter().any(|entry| matches!(entry.event, SprintEvent::Claim { .. }))
+            {
+                let under_way = sprint.items.count_ours() - sprint.items.count_at(ItemStage::Parked);
+                assert!(under_way <= slots as usize, "seed {}: more orders than slots", self.seed);
+            }
+            self.log.extend(entries);
             if sprint.end.is_some() {
                 return sprint;
             }
@@ -327,6 +354,9 @@ impl World {
             if !shut.is_empty() && (sprint.open.is_empty() || self.chance.percent(20)) {
                 let account = self.chance.pick(&shut);
                 self.log.push(sprint.hear(0, SprintEvent::Due { account }));
+                continue;
+            }
+            if sprint.open.is_empty() && room.slots == Some(0) {
                 continue;
             }
             assert!(

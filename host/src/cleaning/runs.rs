@@ -188,8 +188,7 @@ fn remove_run(
     }
     failpoint::pass("cleaning.part_removed");
     remove_refs(&here.repo, run_id, &run).map_err(|error| fault(&error))?;
-    let torn = format!("{run_id}.torn-");
-    for path in disk::entries(&events).filter(|path| disk::name(path).starts_with(&torn)) {
+    for path in disk::entries(&events).filter(|path| journal::is_cut_off(run_id, &disk::name(path))) {
         disk::remove(&path).map_err(|error| (path.clone(), error.to_string()))?;
     }
     let _ = std::fs::remove_file(control::socket(state, None, &events, run_id));

@@ -4,6 +4,9 @@
 //! A changed byte, a file more or less, a copy or a nested repository is something else and has to be approved for
 //! itself. Approvals are in the user's state folder, which no repository can reach; only a person's act may call
 //! [`Trust::approve`], never an unattended run.
+//!
+//! A worker of a fleet, which has clones in places of its own, gives an approval for a repository by its name
+//! ([`NamedApproval`]). It holds for one command and is not stored.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Write};
@@ -121,6 +124,16 @@ impl Offer {
 
     fn digest(&self) -> io::Result<(String, String)> {
         let root = self.place().canonicalize()?;
+        let digest = self.digest_for(&[b"archeflow approval 1", os::bytes(&root)]);
+        Ok((named(&root), digest))
+    }
+
+    /// The digest of the same content for a repository that is known by a name, wherever its clones are.
+    pub fn named_digest(&self, repository: &str) -> String {
+        self.digest_for(&[b"archeflow approval by name 1", repository.as_bytes(), self.folder.as_bytes()])
+    }
+
+    fn digest_for(&self, whose: &[&[u8]]) -> String {
         let mut files: Vec<&ConfigFile> = self.files.iter().collect();
         files.sort();
         let mut hasher = blake3::Hasher::new();
@@ -128,8 +141,7 @@ impl Offer {
             hasher.update(&(bytes.len() as u64).to_le_bytes());
             hasher.update(bytes);
         };
-        add(b"archeflow approval 1");
-        add(os::bytes(&root));
+        whose.iter().for_each(|bytes| add(bytes));
         for (path, bytes) in files {
             add(path.as_bytes());
             add(bytes);
@@ -139,7 +151,29 @@ impl Offer {
             add(path.as_bytes());
             add(bytes);
         }
-        Ok((named(&root), hasher.finalize().to_hex().to_string()))
+        hasher.finalize().to_hex().to_string()
+    }
+}
+
+/// An approval that the process which started this one was given: for a repository by its name, and exactly this content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedApproval {
+    pub repository: String,
+    /// As [`Offer::named_digest`] computes it.
+    pub digest: String,
+}
+
+impl NamedApproval {
+    /// Reads `<repository>=<digest>`.
+    pub fn parse(text: &str) -> Option<NamedApproval> {
+        let (repository, digest) = text.rsplit_once('=')?;
+        let is_digest = digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let (repository, digest) = (repository.to_owned(), digest.to_ascii_lowercase());
+        (is_digest && !repository.is_empty()).then_some(NamedApproval { repository, digest })
+    }
+
+    pub fn is_for(&self, offer: &Offer) -> bool {
+        offer.named_digest(&self.repository) == self.digest
     }
 }
 

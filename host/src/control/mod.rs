@@ -29,12 +29,15 @@ pub const LONGEST_LINE: usize = 64 * 1024;
 /// `sun_path` has 104 bytes on some systems, 108 on Linux.
 const LONGEST_PATH: usize = 100;
 
-/// Where a request comes from. Only a page says so of itself; everything else that comes by the socket is called that.
+/// Where a request comes from. Only a page and the server for coding agents say so of themselves; everything else that comes
+/// by the socket is called that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Requester {
     #[default]
     Socket,
     Page,
+    /// A person's answer that a client of the server for coding agents brought.
+    Mcp,
 }
 
 impl Requester {
@@ -43,12 +46,14 @@ impl Requester {
         match self {
             Requester::Socket => "control",
             Requester::Page => "ui",
+            Requester::Mcp => "mcp",
         }
     }
 
     /// Of a decision that a command was given with `--by`.
     pub fn of(by: Option<&str>) -> Requester {
-        if by == Some(Requester::Page.name()) { Requester::Page } else { Requester::Socket }
+        let known = [Requester::Page, Requester::Mcp];
+        known.into_iter().find(|known| by == Some(known.name())).unwrap_or_default()
     }
 }
 

@@ -23,6 +23,7 @@ use crate::client_output::{ClientFault, ClientOutput, LINE_AT_MOST, read_line};
 use crate::git::{ObjectId, runner};
 use crate::platform::files::{open_beneath, with_mode};
 use crate::sandbox::policy::program_folders;
+use crate::telemetry::tools::ToolLog;
 use crate::world::{World, WorldSandbox};
 
 /// The largest login that is taken back from an agent's home.
@@ -124,7 +125,8 @@ impl<'a> Seat<'a> {
     pub(super) fn ear<'e>(&'e self, tree: &Path, meter: UsageMeter<'e>) -> Ear<'e> {
         let files = UsageFiles::new(&self.home, self.client.usage_files().iter().copied());
         let (heard, rest) = (ClientOutput::default(), Vec::new());
-        Ear { seat: self, tree: format!("{}/", tree.display()), heard, rest, files, meter }
+        let tools = ToolLog::new(self.stream.parent().unwrap_or(Path::new("")));
+        Ear { seat: self, tree: format!("{}/", tree.display()), heard, rest, files, meter, tools }
     }
 
     /// Its output, read once it is complete.
@@ -404,6 +406,7 @@ pub(super) struct Ear<'a> {
     rest: Vec<u8>,
     files: UsageFiles,
     meter: UsageMeter<'a>,
+    tools: ToolLog,
 }
 
 impl Ear<'_> {
@@ -417,6 +420,7 @@ impl Ear<'_> {
             }
             let line = std::mem::take(&mut self.rest);
             let note = self.seat.client.hear(&String::from_utf8_lossy(&line), &mut self.heard);
+            self.tools.hear(self.seat.client.name, &line);
             if let Some(note) = note {
                 let text = note.replace(&self.tree, "");
                 let _ = self.meter.send.send(Message::AgentLine { order: self.meter.order, text });

@@ -12,6 +12,7 @@ use archeflow_core::model::{Change, MergeStrategy, Seq};
 use crate::failpoint;
 use crate::git::change::{changed, quote_path};
 use crate::git::land::{self, BuildStrategy, Committer, LandAttempt, Move, Recovered, Work};
+use crate::git::remote::{self, PushedLanding, RemoteBranch, Turn};
 use crate::git::repo::NO_IDENTITY;
 use crate::git::signing::{Signing, SigningFault};
 use crate::git::{Identity, ObjectId};
@@ -32,7 +33,11 @@ pub(super) fn build(world: &World, seq: Seq, start: &MergeStart, message: &str) 
             Ok(Err(now)) => Ok(Built::BaseGone { now }),
             Err(what) => Err(what),
         },
-        None => try_build(world, start, message, &mut built),
+        None => match landed_elsewhere(world, seq, start) {
+            Ok(None) => try_build(world, start, message, &mut built),
+            Ok(Some(merged)) => return merged.into(),
+            Err(what) => Err(what),
+        },
     };
     built.built = done.unwrap_or_else(|what| Built::Fault { what });
     built.into()
@@ -45,7 +50,7 @@ fn try_build(
     out: &mut MergeBuilt,
 ) -> Result<Built, String> {
     let (work, base) = (oid(&start.work)?, oid(&start.base)?);
-    let Some(target) = world.repo.resolve(&start.target).map_err(text)? else {
+    let Some(target) = target_now(world, &start.target)? else {
         return Ok(Built::BaseGone { now: "deleted".to_owned() });
     };
     let keep = world.keep_ref(&format!("merge-{}", start.attempt));
@@ -81,6 +86,36 @@ fn try_build(
         land::BuildResult::BaseGone => Built::BaseGone { now: target.to_string() },
         land::BuildResult::Unsigned { what } => Built::NotSigned { what },
     })
+}
+
+/// Where the target is now; a branch of a remote is fetched first.
+pub(super) fn target_now(world: &World, target: &str) -> Result<Option<ObjectId>, String> {
+    match RemoteBranch::parse(target) {
+        Some(branch) => remote::fetch(&world.repo, &branch),
+        None => world.repo.resolve(target).map_err(text),
+    }
+}
+
+fn turn(world: &World) -> Turn {
+    Turn { run_id: world.run_id.clone(), tag: world.tag.clone() }
+}
+
+/// Takes the turn of a run that lands on a remote. A copy of the run that was continued elsewhere may have landed.
+fn landed_elsewhere(world: &World, seq: Seq, start: &MergeStart) -> Result<Option<RunMerged>, String> {
+    let Some(branch) = RemoteBranch::parse(&start.target) else { return Ok(None) };
+    remote::fetch(&world.repo, &branch)?;
+    let Some(commit) = turn(world).take(&world.repo, &branch)? else { return Ok(None) };
+    let parent = remote::first_parent(&world.repo, &commit).map_err(text)?;
+    let tree = world.repo.tree_of(&commit).map_err(text)?;
+    Ok(Some(RunMerged {
+        start_seq: seq,
+        base: start.target.clone(),
+        strategy: start.strategy,
+        old: parent.map(|parent| parent.to_string()).unwrap_or_default(),
+        commit: commit.to_string(),
+        tree: tree.to_string(),
+        moved: 0,
+    }))
 }
 
 fn commit_on(
@@ -130,7 +165,7 @@ pub(super) fn quoted(paths: &[Vec<u8>]) -> Vec<String> {
 /// where the target is.
 fn landed_with(world: &World, start: &MergeStart, with: &Together) -> Result<Result<(), String>, String> {
     let (commit, tip) = (oid(&with.commit)?, oid(&with.tip)?);
-    let Some(now) = world.repo.resolve(&start.target).map_err(text)? else {
+    let Some(now) = target_now(world, &start.target)? else {
         return Ok(Err("deleted".to_owned()));
     };
     if world.repo.tree_of(&commit).map_err(text)?.as_str() != with.tree {
@@ -170,7 +205,7 @@ pub(super) fn land(
         Ok(lock) => lock,
         Err(what) => return refused(Refusal::Busy, what),
     };
-    let moved = match carry_out(world, &step, since) {
+    let moved = match carry_out(world, &step, since, true) {
         Ok(moved) => moved,
         Err((why, detail)) => return refused(why, detail),
     };
@@ -193,7 +228,12 @@ pub(super) fn carry_out(
     world: &World,
     step: &Move,
     since: Option<SystemTime>,
+    takes_turn: bool,
 ) -> Result<u32, (Refusal, String)> {
+    if let Some(branch) = RemoteBranch::parse(&step.branch) {
+        let turn = takes_turn.then(|| turn(world));
+        return push_out(world, &branch, step, since.is_some(), turn.as_ref());
+    }
     let fault = |error: land::Error| (Refusal::Fault, error.to_string());
     // Only what an earlier session began can have been left half done; any other lock belongs to another process.
     if let Some(since) = since {
@@ -223,6 +263,32 @@ pub(super) fn carry_out(
             Err((Refusal::Dirty, detail))
         }
         LandAttempt::Busy { what } => Err((Refusal::Busy, what)),
+    }
+}
+
+/// The same on a remote. A session that resumes an interrupted landing takes the turn first, as it would have before building.
+fn push_out(
+    world: &World,
+    branch: &RemoteBranch,
+    step: &Move,
+    resumes: bool,
+    turn: Option<&Turn>,
+) -> Result<u32, (Refusal, String)> {
+    let fault = |what: String| (Refusal::Fault, what);
+    if resumes && let Some(turn) = turn {
+        remote::fetch(&world.repo, branch).map_err(fault)?;
+        turn.take(&world.repo, branch).map_err(fault)?;
+    }
+    match remote::push_landing(&world.repo, branch, step, turn).map_err(fault)? {
+        PushedLanding::Landed => Ok(0),
+        PushedLanding::BranchMoved { now } => Err((Refusal::Moved, moved_to(step, now.as_ref()))),
+        PushedLanding::TurnLost => {
+            let detail = format!(
+                "the run was continued elsewhere, and may land only there: its turn on {} was taken",
+                branch.remote
+            );
+            Err((Refusal::Busy, detail))
+        }
     }
 }
 

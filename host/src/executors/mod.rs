@@ -34,6 +34,7 @@ use crate::agent_loop::orders;
 use crate::clock;
 use crate::control::Steering;
 use crate::hands;
+use crate::replica::ReplicaAnswer;
 use crate::world::World;
 
 pub(crate) use agent::{ANSWER, STREAM};
@@ -60,6 +61,8 @@ pub enum Message {
     Signal(i32),
     /// Another process asks something of the run.
     Steer(Steering),
+    /// The process that keeps a copy of the journal says something.
+    Replica(ReplicaAnswer),
 }
 
 #[derive(Debug, thiserror::Error)]

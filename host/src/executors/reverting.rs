@@ -8,7 +8,7 @@ use archeflow_core::event::{
 };
 use archeflow_core::model::Seq;
 
-use super::landing::{carry_out, contains, identity, lock, oid, quoted, signing, step, text};
+use super::landing::{carry_out, contains, identity, lock, oid, quoted, signing, step, target_now, text};
 use crate::failpoint;
 use crate::git::change::changed;
 use crate::git::land::{self, BuildResult, Committer, Move};
@@ -23,7 +23,7 @@ pub(super) fn build(world: &World, seq: Seq, start: &RevertStart, message: &str)
 
 fn try_build(world: &World, start: &RevertStart, message: &str) -> Result<Built, String> {
     let (landed, old) = (oid(&start.landed)?, oid(&start.old)?);
-    let Some(tip) = world.repo.resolve(&start.target).map_err(text)? else {
+    let Some(tip) = target_now(world, &start.target)? else {
         return Ok(Built::BaseGone { now: "deleted".to_owned() });
     };
     if !contains(world, &tip, &landed) {
@@ -57,7 +57,7 @@ fn move_to(
     let fault = |what: String| (Refusal::Fault, what);
     let _lock = lock(world, &intent.target).map_err(|what| (Refusal::Busy, what))?;
     let step = step(&intent.target, &tested.old, &tested.new).map_err(fault)?;
-    carry_out(world, &step, since)?;
+    carry_out(world, &step, since, false)?;
     let verified = || -> Result<(), String> {
         let (old, landed) = (oid(&intent.old)?, oid(&intent.landed)?);
         let paths = changed(&world.repo, &old, &landed).map_err(text)?;
@@ -97,7 +97,7 @@ fn try_revert(
     let _lock = lock(world, &intent.target)?;
     let keep = world.keep_ref("revert");
     let (landed, old) = (oid(&intent.landed)?, oid(&intent.old)?);
-    let Some(tip) = world.repo.resolve(&intent.target).map_err(text)? else {
+    let Some(tip) = target_now(world, &intent.target)? else {
         return Err(format!("{} is gone", intent.target));
     };
     // Built before a crash: then the tip is still the landing, or the revert and whatever came after.
@@ -118,5 +118,5 @@ fn try_revert(
         }
     };
     let step = Move { branch: intent.target.clone(), old: tip, new: new.clone() };
-    carry_out(world, &step, since).map(|_| new.to_string()).map_err(|(_, detail)| detail)
+    carry_out(world, &step, since, false).map(|_| new.to_string()).map_err(|(_, detail)| detail)
 }

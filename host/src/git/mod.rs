@@ -11,14 +11,16 @@
 //! * the **store of a review** ([`subject`]), which borrows the user's objects and holds what was taken from the
 //!   working tree, the index or a patch: the user's own store gets none of it.
 //!
-//! `native` answers plain questions without starting git, and [`runner`] is the only module that starts it. Nothing here prints, asks or pushes. The one branch that can go away
+//! `native` answers plain questions without starting git, and [`runner`] is the only module that starts it. Nothing here prints or asks, and only [`remote`] fetches and pushes. The one branch that can go away
 //! is a run's own: when its user discards it, and then its commits stay under a keep ref; or with the run itself, long
 //! after it ended ([`kept`]).
 
 mod begun;
+pub mod bundle;
 pub mod change;
 pub mod checkouts;
 pub mod content;
+pub mod diff_lines;
 mod facts;
 mod files;
 pub mod filters;
@@ -27,6 +29,7 @@ pub mod land;
 mod native;
 mod oid;
 pub mod parts;
+pub mod remote;
 pub mod repo;
 pub mod runner;
 mod side;

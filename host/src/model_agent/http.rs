@@ -173,6 +173,42 @@ impl Http {
     }
 }
 
+impl Http {
+    /// One request with a method of its own, and its whole answer. An error never holds the address.
+    pub(crate) fn exchange(
+        &self,
+        method: &str,
+        url: &str,
+        headers: &[(&str, String)],
+        body: Option<&[u8]>,
+        limit: Duration,
+    ) -> Result<(ResponseHead, Vec<u8>), String> {
+        let build = ureq::http::Request::builder().method(method).uri(url);
+        let build = headers.iter().fold(build, |build, (name, value)| build.header(*name, value));
+        let wrong = |error: ureq::http::Error| error.to_string();
+        let lost = |error: ureq::Error| without_address(&error, limit);
+        let answered = match body {
+            Some(body) => {
+                let request = build.body(body).map_err(wrong)?;
+                self.agent.run(self.agent.configure_request(request).timeout_global(Some(limit)).build())
+            }
+            None => {
+                let request = build.body(()).map_err(wrong)?;
+                self.agent.run(self.agent.configure_request(request).timeout_global(Some(limit)).build())
+            }
+        };
+        let response = answered.map_err(lost)?;
+        let head = ResponseHead::of(&response);
+        let mut bytes = Vec::new();
+        let read = response.into_body().into_reader().take(ANSWER_AT_MOST + 1).read_to_end(&mut bytes);
+        read.map_err(|error| lost(ureq::Error::from(error)))?;
+        if bytes.len() as u64 > ANSWER_AT_MOST {
+            return Err(Broken::TooMuch.to_string());
+        }
+        Ok((head, bytes))
+    }
+}
+
 #[expect(clippy::wildcard_enum_match_arm, reason = "other errors of the crate may hold the address")]
 fn without_address(error: &ureq::Error, limit: Duration) -> String {
     match error {

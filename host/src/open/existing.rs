@@ -138,7 +138,7 @@ impl Project {
     }
 
     /// D-08: a log freezes what the user allowed when the run began. A log that comes with a commit was not allowed by the user.
-    fn came_with_the_repository(&self, id: &str) -> Result<bool, Error> {
+    pub(crate) fn came_with_the_repository(&self, id: &str) -> Result<bool, Error> {
         let Some(commit) = self.repo.resolve("HEAD")? else { return Ok(false) };
         let log = format!(".archeflow/events/{id}.jsonl");
         Ok(!self.repo.list_dir(&commit, log.as_bytes())?.is_empty())
@@ -220,6 +220,7 @@ fn commands_in(event: &Event) -> Vec<String> {
     }
     if let Report::SessionStart(session) = report {
         session.agents.iter().for_each(|(name, spec)| add(&format!("session agents.{name}"), spec));
+        add("auto_merge", if session.auto_merge { "true" } else { "" });
     }
     commands
 }

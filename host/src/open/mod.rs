@@ -22,6 +22,7 @@ use archeflow_core::model::{ARCHETYPES, Persona};
 use crate::config::{self, ConfigFile, Faults, personas, trust};
 use crate::drive::Driver;
 use crate::git::content::CommitFiles;
+use crate::git::remote::{self, RemoteBranch};
 use crate::git::{self, ObjectId, Repo, runner};
 use crate::probe::DefaultAgent;
 use crate::store::{files, journal, places};
@@ -70,6 +71,8 @@ pub struct Project {
     /// The files below `.archeflow/` as the base commit has them.
     pub offer: trust::Offer,
     pub approved: bool,
+    /// What the process that started this one was given; it holds in place of an approval in the state folder.
+    given: Option<trust::NamedApproval>,
     pub user: Vec<ConfigFile>,
     /// The folder with a configuration of its own in which the user stands, from the root; empty for the root (U-16).
     pub folder: String,
@@ -148,6 +151,8 @@ pub enum Error {
     AgentMissing { program: String, spec: String },
     #[error("what the review '{id}' is about is no longer kept; start a new review")]
     SubjectGone { id: String },
+    #[error("{remote}: {why}")]
+    Remote { remote: String, why: String },
     #[error("the task is empty")]
     NoTask,
     #[error("to start from {phase}, {path} is needed and is not there")]
@@ -221,6 +226,7 @@ impl Project {
             target,
             offer,
             approved,
+            given: None,
             user,
             folder,
             standing,
@@ -274,8 +280,37 @@ impl Project {
         self.offer.folder.clone_from(&self.folder);
         self.offer.files = repository_files(repo, commit, &self.folder)?;
         self.offer.instructions = instruction_files(repo, commit, &self.offer.files, &self.user)?;
-        self.approved = trust::Trust::open(&self.state)?.approved(&self.offer);
+        self.approved = self.is_approved()?;
         Ok(())
+    }
+
+    fn is_approved(&self) -> Result<bool, Error> {
+        let is_given = self.given.as_ref().is_some_and(|given| given.is_for(&self.offer));
+        Ok(is_given || trust::Trust::open(&self.state)?.approved(&self.offer))
+    }
+
+    /// The same repository with an approval that holds if it is for exactly what is configured.
+    pub fn with_approval(mut self, given: trust::NamedApproval) -> Result<Project, Error> {
+        self.given = Some(given);
+        self.approved = self.is_approved()?;
+        Ok(self)
+    }
+
+    /// The same repository, for a change that is to land on a branch of a remote: that branch, as the remote has it now.
+    pub fn onto_remote(mut self, remote: &str, branch: Option<&str>) -> Result<Project, Error> {
+        let fault = |why: String| Error::Remote { remote: remote.to_owned(), why };
+        let here = self.target.as_ref().map(|target| target.branch.clone()).unwrap_or_default();
+        let name = branch.unwrap_or_else(|| archeflow_core::text::branch_name(&here)).to_owned();
+        let branch = RemoteBranch { remote: remote.to_owned(), branch: name };
+        if !branch.is_known(&self.repo)? {
+            return Err(fault("there is no remote of this name, or its name has a `/`".to_owned()));
+        }
+        let fetched = remote::fetch(&self.repo, &branch).map_err(fault)?;
+        let oid = fetched.ok_or_else(|| fault(format!("it has no branch {}", branch.branch)))?;
+        let repo = self.repo.clone();
+        self.read_configuration_from(&repo, &oid)?;
+        self.target = Some(git::Target { branch: branch.tracking(), oid });
+        Ok(self)
     }
 
     /// Every archetype with the digest of the text in force.

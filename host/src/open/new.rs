@@ -280,6 +280,7 @@ impl Project {
             World::new(self.repo, self.places, self.state, run_id, tag, me, env, personas, sandbox, keep);
         let mut driver = Driver::new(world, run, journal);
         driver.notify = settings.notify();
+        driver.telemetry = settings.telemetry();
         Ok(driver)
     }
 }

@@ -15,7 +15,7 @@ use archeflow_core::rules::selection::{self, Wishes};
 use archeflow_core::settings::rows;
 use archeflow_core::strategies;
 
-use super::Error;
+use super::{Error, Project};
 use crate::config::shelf::{DomainFile, LensFile, Team};
 use crate::config::{Fault, Faults, Flags, Settings};
 use crate::git::{ObjectId, Repo};
@@ -109,13 +109,7 @@ pub(crate) fn select(
     }
     let paths = paths(tree)?;
     let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
-    let signals = Signals {
-        flag: flags.domain.as_ref().and(settings.domain()),
-        team: file.and_then(|file| file.domain),
-        config: settings.domain(),
-        files: paths.clone(),
-    };
-    let (domain, domain_by) = domain::detect(&signals);
+    let (domain, domain_by) = detected(settings, flags, &paths);
     chosen.domain_by = domain_by;
     let of_domain = settings.shelf().domains.get(domain.name()).cloned().unwrap_or_default();
     let lenses = settings.lenses();
@@ -140,6 +134,29 @@ pub(crate) fn select(
         categories,
         tiers,
     })
+}
+
+/// The domain, and why.
+fn detected(settings: &Settings, flags: &Flags, paths: &[&str]) -> (Domain, String) {
+    let file = settings.workflow_file().or_else(|| settings.team());
+    domain::detect(&Signals {
+        flag: flags.domain.as_ref().and(settings.domain()),
+        team: file.and_then(|file| file.domain),
+        config: settings.domain(),
+        files: paths.to_vec(),
+    })
+}
+
+impl Project {
+    /// The domain that a run would have; nothing without a commit to begin with.
+    pub fn domain(&self) -> Result<Option<Domain>, Error> {
+        let Some(target) = &self.target else { return Ok(None) };
+        let flags = Flags::default();
+        let settings = self.settings(&flags, None)?;
+        let paths = paths((&self.repo, &target.oid))?;
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        Ok(Some(detected(&settings, &flags, &paths).0))
+    }
 }
 
 fn strategy(word: Option<&str>) -> Option<Strategy> {

@@ -13,8 +13,9 @@ const HIGHEST: usize = 1_000;
 /// Only a person may approve. The variable can be taken out of the environment of a child, but not out of the one its
 /// parent was started with; and a process that leaves its family is adopted by the archeflow that drives the run.
 ///
-/// A person who decides on a page or in an editor is a person, so an `archeflow ui` or `archeflow lsp` among the ancestors
-/// says nothing. Both start inside of no attempt, and whatever a run below them starts has that run among its ancestors.
+/// A person who decides on a page, in an editor or in the client of a coding agent is a person, so an `archeflow ui`, `lsp` or
+/// `mcp` among the ancestors says nothing. They start inside of no attempt, and whatever a run below them starts has that run
+/// among its ancestors. `mcp` starts what decides for an answer of the person only; no tool of a model can.
 pub fn inside_an_attempt() -> bool {
     if std::env::var_os(TAG).is_some() {
         return true;
@@ -26,5 +27,5 @@ pub fn inside_an_attempt() -> bool {
 
 /// Another one of us that may drive a run.
 fn drives(pid: Pid) -> bool {
-    table::runs_this_program(pid) && !["ui", "lsp"].iter().any(|word| table::was_started_as(pid, word))
+    table::runs_this_program(pid) && !["ui", "lsp", "mcp"].iter().any(|word| table::was_started_as(pid, word))
 }

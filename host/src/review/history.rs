@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::log;
 use crate::store::journal::Journal;
+use crate::store::names::valid_name;
 use crate::store::{files, places::Places};
 use crate::world::World;
 
@@ -85,6 +86,17 @@ fn remember(world: &World, opened: &ReviewOpened, path: &Path) -> Result<(), Str
         std::fs::create_dir_all(folder).map_err(|error| error.to_string())?;
     }
     files::write_atomic(path, text.as_bytes()).map_err(|error| error.to_string())
+}
+
+/// The newest completed review of a subject.
+pub(super) fn latest(places: &Places, key: &str) -> Option<String> {
+    read(&place(places, key), key).map(|history| history.run).filter(|id| valid_name(id))
+}
+
+/// The commit that a review looked at.
+pub(super) fn reviewed_commit(places: &Places, run_id: &str) -> Option<String> {
+    let text = Journal::read(&places.events().join(format!("{run_id}.jsonl"))).ok()?;
+    review::of(&log::entries(&text).ok()?).map(|reviewed| reviewed.commit)
 }
 
 fn looked_at(

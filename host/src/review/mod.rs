@@ -20,7 +20,8 @@ use crate::git::subject::{self, ReviewSubject, ReviewTarget};
 use crate::git::{Repo, parts, runner};
 use crate::nonce::nonce;
 use crate::open::{self, OpenedRun, Project, RunName, RunRequest};
-use crate::store::files;
+use crate::store::journal::Journal;
+use crate::store::{files, index};
 
 pub use baseline::{Baseline, BaselineError, DEFAULT as DEFAULT_BASELINE};
 pub use frames::frames;
@@ -87,6 +88,25 @@ impl Project {
         opened
     }
 
+    /// The review of exactly this content: the newest one of the same subject, or one that is under way. Nothing is kept of
+    /// the look.
+    pub fn review_of_this(&self, ask: &ReviewTarget) -> Result<Option<String>, Error> {
+        let fresh = stores(&self.state, &self.repo).join(format!("{}{}", subject::FRESH, nonce()));
+        let folder_of = |repo: &Repo, base: &_| self.configured_folder(repo, base);
+        let taken = subject::take_folder(&self.repo, &fresh, ask, &folder_of);
+        let _ = std::fs::remove_dir_all(&fresh);
+        let taken = taken?;
+        let events = self.places.events();
+        let runs = index::read(&events).unwrap_or_default().runs;
+        let running = runs.into_iter().filter(|run| run.status == "running").map(|run| run.run_id);
+        let under_way = running.filter(|id| Journal::driver(&events, id).is_some());
+        let mut known = history::latest(&self.places, &taken.key).into_iter().chain(under_way);
+        Ok(known.find(|id| {
+            let commit = history::reviewed_commit(&self.places, id);
+            self.is_own(id) && commit.is_some_and(|commit| commit == taken.commit.to_string())
+        }))
+    }
+
     /// R4: the rules are those of the base. A change under review can't alter what judges it.
     fn judged_by(&mut self, taken: &ReviewSubject) -> Result<(), Error> {
         Ok(self.read_configuration_from(&taken.repo, &taken.base)?)
@@ -121,7 +141,7 @@ impl Project {
         let subject = subject_of(requested, taken);
         team.seats.insert(Strategy::Review.name().to_owned(), sitting.clone());
         let name = format!("review {}", subject.label());
-        let journal = self.claim(&RunName::From(&name))?;
+        let journal = self.claim(&wanted.id.as_deref().map_or(RunName::From(&name), RunName::Given))?;
         let artifacts = self.places.artifacts();
         let run_id = journal.run_id().to_owned();
         let place = store(&self.state, &self.repo, &run_id);
@@ -228,7 +248,7 @@ fn subject_of(requested: &ReviewRequest, taken: &ReviewSubject) -> Subject {
         ReviewTarget::Branch { branch, .. } => (SubjectKind::Branch, branch.clone()),
         ReviewTarget::Commits { range } => (SubjectKind::Commits, range.clone()),
         ReviewTarget::Patch { name, .. } => (SubjectKind::Patch, name.clone()),
-        ReviewTarget::PullRequest { number } => (SubjectKind::PullRequest, number.to_string()),
+        ReviewTarget::PullRequest { number, .. } => (SubjectKind::PullRequest, number.to_string()),
     };
     Subject { kind, name, key: taken.key.clone() }
 }

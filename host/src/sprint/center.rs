@@ -6,13 +6,15 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use archeflow_core::sprint::chronicle::SprintSessionEnd;
 
+use super::crew::SprintSetup;
 use super::drive::Error;
 use super::page::{self, PageFacts};
 use super::queue::QueueFolder;
+use super::queue_watch::QueueWatch;
 use super::reading::SprintReader;
 use crate::clock;
 use crate::platform::files::OFlags;
@@ -32,12 +34,56 @@ const ENDS: &str = "<!-- archeflow: end";
 const LARGEST: u64 = 16 << 20;
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The two pages of a sprint that is driven, which reads on in its log as it grows.
+#[derive(Default)]
+pub(super) struct ControlCenter {
+    reading: Option<SprintReader>,
+    /// There is something new that is not on the pages yet.
+    is_due: bool,
+    last: Option<(Instant, Duration)>,
+}
+
+impl ControlCenter {
+    /// Something is to be shown. What concerns people most is shown at once.
+    pub(super) fn is_due(&mut self, at_once: bool) {
+        self.is_due = true;
+        if at_once {
+            self.last = None;
+        }
+    }
+
+    /// Writes both if they are due. Where they take long, they are written the less often: they take one part in twenty
+    /// of the time at most.
+    pub(super) fn keep(&mut self, setup: &SprintSetup, queue: &QueueWatch) -> Vec<String> {
+        let is_early = self.last.is_some_and(|(at, took)| at.elapsed() < took * 20);
+        if !self.is_due || is_early {
+            return Vec::new();
+        }
+        let begun = Instant::now();
+        let reading = match self.reading.take() {
+            Some(mut reading) => reading.more().map(|_| reading),
+            None => SprintReader::open(&setup.place, &setup.sprint_id),
+        };
+        let wrong = match reading {
+            Ok(reading) => {
+                let wrong = write(setup, &reading, queue);
+                self.reading = Some(reading);
+                wrong
+            }
+            Err(error) => vec![unwritten(&error)],
+        };
+        (self.is_due, self.last) = (false, Some((begun, begun.elapsed())));
+        wrong
+    }
+}
+
 /// Writes both again from the log. Returns the errors.
-pub(super) fn write(place: &QueueFolder, projects: &Path, sprint_id: &str) -> Vec<String> {
+fn write(setup: &SprintSetup, reading: &SprintReader, queue: &QueueWatch) -> Vec<String> {
+    let (place, projects) = (&setup.place, setup.projects.as_path());
     let written = (|| -> Result<Vec<String>, Error> {
-        let reading = SprintReader::open(place, sprint_id)?;
-        let queue = place.read()?;
-        let facts = PageFacts { reading: &reading, queue: &queue, place, projects, now: clock::now() };
+        let now = clock::now();
+        let copy = queue.now(place, now)?;
+        let facts = PageFacts { reading, queue: &copy.queue, place, projects, now };
         let _lock = Lock::take(&place.sprints()?, "center", PATIENCE).map_err(super::queue::Error::from)?;
         let desk = place.desk()?;
         let mut wrong = Vec::new();
@@ -45,7 +91,11 @@ pub(super) fn write(place: &QueueFolder, projects: &Path, sprint_id: &str) -> Ve
         wrong.extend(log_sessions(&desk, &facts).err());
         Ok(wrong)
     })();
-    written.unwrap_or_else(|error| vec![format!("the control center was not written: {error}")])
+    written.unwrap_or_else(|error| vec![unwritten(&error)])
+}
+
+fn unwritten(error: &Error) -> String {
+    format!("the control center was not written: {error}")
 }
 
 /// The path of the file.

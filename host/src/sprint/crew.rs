@@ -1,360 +1,89 @@
-//! Performs what a sprint orders. Everyone here looks before acting, since an order may be performed twice.
+//! Who performs what a sprint orders. The loop of a sprint claims, decides and settles; its crew runs and lands. On one
+//! machine each run is a process started here ([`super::local_crew::LocalCrew`]); a fleet gives orders to workers.
+//!
+//! Everyone here looks before acting, since an order may be performed twice.
 
-use std::collections::BTreeSet;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use archeflow_core::model::{Money, Reason, RunStatus, Seq};
+use archeflow_core::model::{Money, Seq};
 use archeflow_core::run::Run;
-use archeflow_core::sprint::event::{Busy, RunEnd, SprintEvent, UnfinishedRun};
-use archeflow_core::sprint::queue::{ItemStatus, QueueItem};
-use archeflow_core::sprint::run_id;
-use archeflow_core::text::shell_word;
+use archeflow_core::sprint::event::{BatchLanding, Candidate, RunEnd, UnfinishedRun};
+use archeflow_core::sprint::policy::Room;
+use archeflow_core::sprint::queue::QueueItem;
 
-use super::queue::{Claim, Error, QueueFolder};
-use crate::log;
-use crate::proc::{self, Cause, Job, JobEnd, JobLimits, NotStarted, Sink, Watch};
-use crate::store::journal::{self, Journal};
-use crate::store::names;
+use super::queue::QueueFolder;
 
-/// A run that is asked to end calls its agents in and keeps their work first.
-const GRACE: Duration = Duration::from_secs(60);
-/// The most that is kept of a run's last output, in case it left no log.
-const TAIL: u64 = 8 * 1024;
-/// A run that is killed is resumed at most this many times.
-const REVIVALS: u32 = 5;
-
-/// What the executors of a sprint need.
-#[derive(Debug)]
-pub struct Crew {
+/// What a sprint is about, whoever performs it.
+#[derive(Debug, Clone)]
+pub struct SprintSetup {
     pub sprint_id: String,
     pub place: QueueFolder,
     /// The folder of the projects.
     pub projects: PathBuf,
-    pub me: PathBuf,
-    /// The user's current directory: agents are looked up from there.
-    pub cwd: PathBuf,
-    pub env: Vec<(OsString, OsString)>,
-    /// Arguments for every run, e.g. the agent.
-    pub said: Vec<OsString>,
-    /// Somebody typed that commands are to run without a sandbox.
-    pub no_sandbox: bool,
+    /// The mark of this session, which [`SprintCrew::clear_away`] of the next one gets.
     pub tag: String,
-    pub watch: Watch,
 }
 
-impl Crew {
-    /// Takes an item out of the queue, unless another process has it.
-    pub(super) fn claim(&self, seq: Seq, item: &str) -> Result<SprintEvent, Error> {
-        let claimed = self.place.change(|queue| {
-            let claim = queue.claim(item, &self.sprint_id)?;
-            Ok(claim.zip(queue.get(item).cloned()))
-        })?;
-        let fence = claimed.as_ref().map(|(claim, _)| claim.fence);
-        let run = claimed.and_then(|(claim, item)| Some((claim.run?, item)));
-        let left = run.and_then(|(run, item)| left(&self.projects.join(&item.project), &item, run));
-        Ok(SprintEvent::Claimed { start_seq: seq, fence, left })
-    }
+/// A run that may still land.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnlandedRun {
+    pub item: String,
+    pub run_id: String,
+    /// Its branch may still move.
+    pub moves: bool,
+}
 
-    /// Writes the result of an item into the queue. An item that is no longer ours is left as it is.
-    pub(super) fn settle(
-        &self,
-        seq: Seq,
-        item: &str,
-        fence: Option<u64>,
-        status: ItemStatus,
-        note: &str,
-        run: Option<&String>,
-    ) -> Result<SprintEvent, Error> {
-        let claim = fence.map(|fence| Claim { sprint: self.sprint_id.clone(), fence, run: run.cloned() });
-        self.place.change(|queue| queue.settle(item, claim.as_ref(), status, note))?;
-        Ok(SprintEvent::Settled { start_seq: seq })
-    }
+/// The files that two items of a project both change; none if they no longer do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BranchOverlap {
+    pub a: String,
+    pub b: String,
+    pub files: Vec<String>,
+}
 
-    /// A run from its beginning, or from where an earlier life of the sprint left it, to its end.
-    pub(super) fn run(&self, seq: Seq, item: &QueueItem, attempt: u32, budget: Option<Money>) -> RunEnd {
-        self.to_its_end(|| self.run_once(seq, item, attempt, budget))
-    }
-
-    fn run_once(&self, seq: Seq, item: &QueueItem, attempt: u32, budget: Option<Money>) -> Stretch {
-        let id = run_id(&self.sprint_id, &item.id, attempt);
-        let dir = self.projects.join(&item.project);
-        let args = match look(&dir, &id) {
-            Looked::Over(run) => return Stretch::last(end_of(&id, &run, 0)),
-            Looked::Begun => words(["resume", &id, "--unattended", "--json"]),
-            Looked::Nothing => {
-                let mut args =
-                    words(["run", "--as", &id, "--workflow", item.workflow(), "--unattended", "--json"]);
-                args.extend(budget.into_iter().flat_map(|most| ["--budget".into(), dollars(most).into()]));
-                args.extend(self.said.iter().cloned());
-                args
-            }
-        };
-        let task =
-            if args.first().is_some_and(|word| word == "run") { Some(item.task.as_str()) } else { None };
-        self.start(seq, &dir, &id, args, task)
-    }
+/// What a crew has to do. Orders are performed on threads of their own, and may take hours; the rest is asked by the
+/// sprint's loop and answered at once. `seq` is the order's line in the sprint's log: the same order has the same number
+/// when it is performed again.
+pub trait SprintCrew: Send + Sync {
+    /// A run from its beginning, or from where an earlier session left it, to its end.
+    fn run(&self, seq: Seq, item: &QueueItem, run_id: &str, budget: Option<Money>) -> RunEnd;
 
     /// A run that was parked or left, from there to its end.
-    pub(super) fn resume(&self, seq: Seq, item: &QueueItem, id: &str) -> RunEnd {
-        self.to_its_end(|| self.resume_once(seq, item, id))
-    }
-
-    fn resume_once(&self, seq: Seq, item: &QueueItem, id: &str) -> Stretch {
-        let dir = self.projects.join(&item.project);
-        match look(&dir, id) {
-            Looked::Over(run) if busy(&run).is_none() => Stretch::last(end_of(id, &run, 0)),
-            Looked::Over(_) | Looked::Begun | Looked::Nothing => {
-                self.start(seq, &dir, id, words(["resume", id, "--unattended", "--json"]), None)
-            }
-        }
-    }
+    fn resume(&self, seq: Seq, item: &QueueItem, run_id: &str) -> RunEnd;
 
     /// Lands a run that is approved: built on the target as it is now, tested, and only then moved.
-    pub(super) fn land(&self, seq: Seq, item: &QueueItem, id: &str) -> RunEnd {
-        self.to_its_end(|| self.land_once(seq, item, id))
-    }
+    fn land(&self, seq: Seq, item: &QueueItem, run_id: &str) -> RunEnd;
 
-    fn land_once(&self, seq: Seq, item: &QueueItem, id: &str) -> Stretch {
-        let dir = self.projects.join(&item.project);
-        let args = match look(&dir, id) {
-            Looked::Over(run)
-                if run.complete.as_ref().is_some_and(|complete| complete.merged_oid.is_some()) =>
-            {
-                return Stretch::last(end_of(id, &run, 0));
-            }
-            // The yes is in its log already, and it was killed on the way.
-            Looked::Begun => words(["resume", id, "--unattended", "--json"]),
-            Looked::Over(_) | Looked::Nothing => words(["merge", id, "--unattended", "--json"]),
-        };
-        let stretch = self.start(seq, &dir, id, args, None);
-        // Cut short before the yes was written down, it waits as it did before: there is no result yet.
-        if stretch.cut && stretch.end.status == Some(RunStatus::AwaitingMerge) {
-            let detail = format!("the landing was cut short; archeflow merge {id}");
-            let stopped = self.watch.is_stopping();
-            let end = RunEnd { status: None, reason: None, detail, stopped, ..stretch.end };
-            return Stretch { end, ..stretch };
-        }
-        stretch
-    }
+    /// Lands several runs of a project in one step, each on top of the one before.
+    fn land_together(&self, seq: Seq, project: &str, candidates: &[Candidate]) -> BatchLanding;
 
-    /// Resumes it when its process is killed from outside, a limited number of times.
-    pub(super) fn to_its_end(&self, once: impl Fn() -> Stretch) -> RunEnd {
-        let mut took_ms = 0_u64;
-        let mut stretch = once();
-        for _ in 0..REVIVALS {
-            took_ms = took_ms.saturating_add(stretch.end.took_ms);
-            if stretch.is_over() || self.watch.is_stopping() {
-                return RunEnd { took_ms, ..stretch.end };
-            }
-            stretch = once();
-        }
-        RunEnd { took_ms: took_ms.saturating_add(stretch.end.took_ms), ..stretch.end }
-    }
+    /// The run that an earlier sprint began for this item, if it is still useful. Anybody may write into the queue, so it
+    /// must be one that a sprint began for this very task.
+    fn left(&self, item: &QueueItem, run_id: &str) -> Option<UnfinishedRun>;
 
-    pub(super) fn start(
-        &self,
-        seq: Seq,
-        dir: &Path,
-        id: &str,
-        args: Vec<OsString>,
-        task: Option<&str>,
-    ) -> Stretch {
-        self.start_under(&self.watch, seq, dir, id, args, task)
-    }
+    /// How much more can run now. A crew whose room changes between two looks posts
+    /// [`super::drive::SprintMessage::RoomChanged`].
+    fn room(&self) -> Room;
 
-    pub(super) fn start_under(
-        &self,
-        watch: &Watch,
-        seq: Seq,
-        dir: &Path,
-        id: &str,
-        mut args: Vec<OsString>,
-        task: Option<&str>,
-    ) -> Stretch {
-        if !dir.join(".git").exists() {
-            return Stretch::last(unstarted(id, format!("{} is no repository", dir.display())));
-        }
-        args.extend(self.no_sandbox.then(|| "--unsafe-no-sandbox".into()));
-        args.extend(["--repo".into(), dir.into()]);
-        args.extend(task.into_iter().flat_map(|task| ["--".into(), task.into()]));
-        let job = Job {
-            program: self.me.clone().into(),
-            args,
-            env: self.env.clone(),
-            cwd: self.cwd.clone(),
-            stdin: Vec::new(),
-            stdout: Sink::nothing(),
-            stderr: Sink::Memory { keep: TAIL },
-            limits: JobLimits { grace: GRACE, ..JobLimits::default() },
-            tag: format!("{}.{seq}", self.tag),
-            sandbox: None,
-        };
-        let ended = proc::run(job, watch, &mut |_, _| {});
-        let cut = matches!(ended.cause, Cause::Signaled(_) | Cause::Stopped);
-        Stretch { end: self.run_end(dir, id, &ended), cut }
-    }
+    /// What runs under way in one project both change, for the pairs that were looked at anew.
+    fn overlaps(&self, project: &str, live: &[UnlandedRun]) -> Vec<BranchOverlap>;
 
-    /// The result from the run's own log; without one, its last output.
-    fn run_end(&self, dir: &Path, id: &str, ended: &JobEnd) -> RunEnd {
-        let took = u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX);
-        match look(dir, id) {
-            Looked::Over(run) => end_of(id, &run, took),
-            looked @ (Looked::Begun | Looked::Nothing) => {
-                let more = if matches!(looked, Looked::Begun) {
-                    format!("; archeflow resume {id}")
-                } else {
-                    String::new()
-                };
-                // What only a person can do comes first: what follows may be cut.
-                let first = if ended.cause == Cause::Exited(NOT_APPROVED) {
-                    format!("archeflow trust --repo {}; ", shell_word(&dir.to_string_lossy()))
-                } else {
-                    String::new()
-                };
-                RunEnd {
-                    took_ms: took,
-                    stopped: self.watch.is_stopping(),
-                    ..unstarted(id, first + &last_output(ended) + &more)
-                }
-            }
-        }
-    }
-}
+    /// Shows a run as it is now. One that can't be read is not shown.
+    fn show_run(&self, project: &str, run_id: &str, show: &mut dyn FnMut(&Run));
 
-/// D-16: the repository's configuration is not approved.
-const NOT_APPROVED: i32 = 20;
+    /// Where a person finds the runs of a project.
+    fn project_folder(&self, project: &str) -> Option<PathBuf>;
 
-/// One process of a run, and whether it was killed from outside.
-pub(super) struct Stretch {
-    end: RunEnd,
-    cut: bool,
-}
+    /// Ends what a session with this mark left behind when it was killed.
+    fn clear_away(&self, tag: &str);
 
-impl Stretch {
-    pub(super) fn last(end: RunEnd) -> Stretch {
-        Stretch { end, cut: false }
-    }
+    /// Asks all runs to end; they save their work first.
+    fn stop(&self);
 
-    fn is_over(&self) -> bool {
-        self.end.status.is_some() || !self.cut
-    }
-}
+    /// Ends all runs at once.
+    fn kill_now(&self);
 
-pub(super) enum Looked {
-    Nothing,
-    Begun,
-    Over(Box<Run>),
-}
-
-/// How far a run has come, by its log.
-pub(super) fn look(dir: &Path, id: &str) -> Looked {
-    let path = dir.join(".archeflow/events").join(format!("{id}.jsonl"));
-    match Journal::read(&path) {
-        Err(journal::Error::Missing { .. }) => Looked::Nothing,
-        Ok(text) if text.is_empty() => Looked::Nothing,
-        Ok(text) => match log::fold(&text) {
-            Ok(run) if run.outcome.is_some() => Looked::Over(Box::new(run)),
-            // Unreadable logs are reported by the run itself when it is started.
-            Ok(_) | Err(_) => Looked::Begun,
-        },
-        Err(_) => Looked::Begun,
-    }
-}
-
-/// A run that an earlier sprint began, if it is still useful: it can be resumed, or a person finished it by hand. A run
-/// that was discarded, failed, or is missing is started again. Anybody may write into the queue, so the
-/// run must be one that a sprint began for this very task.
-fn left(dir: &Path, item: &QueueItem, id: String) -> Option<UnfinishedRun> {
-    let (begun_for, _attempt) = id.rsplit_once('.')?;
-    if !names::valid_name(&id) || !begun_for.ends_with(&format!(".{}", item.id)) {
-        return None;
-    }
-    let path = dir.join(".archeflow/events").join(format!("{id}.jsonl"));
-    let run = Journal::read(&path).ok().and_then(|text| log::fold(&text).ok())?;
-    run.request.as_ref().filter(|request| request.task == item.task)?;
-    let goes_on = run.outcome.is_none() || busy(&run).is_some();
-    let done = run.outcome.as_ref().is_some_and(|outcome| {
-        let approved = (outcome.status, outcome.reason) == (RunStatus::AwaitingMerge, Reason::Approved);
-        outcome.status == RunStatus::Merged || approved
-    });
-    let limit = || run.limits().iter().find(|limit| limit.name == "run").map(|limit| limit.cap);
-    let budget_usd = if done { Some(run.spent) } else { limit() };
-    (goes_on || done).then_some(UnfinishedRun { run_id: id, spent_usd: run.spent, budget_usd })
-}
-
-pub(super) fn end_of(id: &str, run: &Run, took_ms: u64) -> RunEnd {
-    let outcome = run.outcome.as_ref();
-    RunEnd {
-        run_id: id.to_owned(),
-        status: outcome.map(|outcome| outcome.status),
-        reason: outcome.map(|outcome| outcome.reason),
-        detail: outcome.map(|outcome| outcome.detail.clone()).unwrap_or_default(),
-        cycles: run.number(),
-        cost_usd: run.spent,
-        took_ms,
-        stopped: false,
-        landed_as: landed_as(run),
-        accounts: accounts(run),
-        busy: busy(run),
-    }
-}
-
-fn landed_as(run: &Run) -> Option<String> {
-    run.complete.as_ref()?.merged_oid.clone()
-}
-
-fn accounts(run: &Run) -> Vec<String> {
-    let all: BTreeSet<&String> = run.accounts.last.values().chain(run.accounts.open.keys()).collect();
-    all.into_iter().cloned().collect()
-}
-
-/// Whom it waits for, if it waits for a provider.
-fn busy(run: &Run) -> Option<Busy> {
-    run.outcome.as_ref().filter(|outcome| outcome.reason == Reason::ProviderBusy)?;
-    let open: Vec<String> = run.accounts.open.keys().cloned().collect();
-    let accounts = if open.is_empty() { accounts(run) } else { open };
-    Some(Busy { accounts, until: run.complete.as_ref().and_then(|complete| complete.reopens_at) })
-}
-
-pub(super) fn unstarted(id: &str, detail: String) -> RunEnd {
-    RunEnd {
-        run_id: id.to_owned(),
-        status: None,
-        reason: None,
-        detail,
-        cycles: 0,
-        cost_usd: Money::ZERO,
-        took_ms: 0,
-        stopped: false,
-        landed_as: None,
-        accounts: Vec::new(),
-        busy: None,
-    }
-}
-
-fn last_output(ended: &JobEnd) -> String {
-    let said = String::from_utf8_lossy(&ended.stderr.bytes).into_owned();
-    let error = said.lines().rev().find_map(|line| line.strip_prefix("error: "));
-    let last = || said.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    let said = error.or_else(last).unwrap_or("it printed nothing").to_owned();
-    match &ended.cause {
-        Cause::Exited(code) => format!("exit {code}: {said}"),
-        Cause::Signaled(signal) => format!("killed by signal {signal}: {said}"),
-        Cause::Silent | Cause::TooLong | Cause::Stopped => "it was stopped".to_owned(),
-        Cause::OverLimit(what) => what.clone(),
-        Cause::NotStarted(
-            NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why),
-        ) => why.clone(),
-    }
-}
-
-pub(super) fn words<const N: usize>(words: [&str; N]) -> Vec<OsString> {
-    words.into_iter().map(OsString::from).collect()
-}
-
-/// As the command line reads it.
-fn dollars(money: Money) -> String {
-    format!("{}.{:06}", money.0 / 1_000_000, money.0 % 1_000_000)
+    /// Whether everything that ends with this process is over, after waiting for so long at most.
+    fn is_over(&self, within: Duration) -> bool;
 }

@@ -1,6 +1,7 @@
 //! The loop of a sprint: look at the queue, decide, write down, perform, wait. The same as a run's, one floor up.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -12,20 +13,19 @@ use archeflow_core::projections::notice::Notice;
 use archeflow_core::run::Run;
 use archeflow_core::sprint::event::{FORMAT, SprintEntry, SprintEvent, SprintStop};
 use archeflow_core::sprint::policy::{Room, SprintPolicy};
-use archeflow_core::sprint::{ItemStage, Sprint, decide};
+use archeflow_core::sprint::{ItemStage, Sprint, decide, run_id};
 
-use super::crew::Crew;
+use super::center::ControlCenter;
+use super::clerk::{QueueClerk, QueueOrder};
+use super::crew::{SprintCrew, SprintSetup, UnlandedRun};
 use super::log as lines;
-use super::lookout::Lookout;
 use super::queue::{self, QueueFolder};
 use super::queue_watch::QueueWatch;
-use super::runs::Runs;
-use super::{center, reading};
+use super::reading;
 use crate::notify::Notifier;
-use crate::platform::machine;
 use crate::store::journal::{self, Journal};
 use crate::store::presence::Watched;
-use crate::{clock, log, proc};
+use crate::{clock, log};
 
 /// So long may runs that are still out at the end take to call their agents in.
 const EXIT_AT_MOST: Duration = Duration::from_secs(90);
@@ -55,6 +55,8 @@ pub enum SprintMessage {
     Signal(i32),
     /// The file of the queue may be another.
     QueueChanged,
+    /// The crew has more room, or less.
+    RoomChanged,
 }
 
 /// How driving ended.
@@ -104,12 +106,13 @@ pub struct SprintDriver {
     pub sprint: Sprint,
     /// Notifies a person who does not look of what waits. The runs of a sprint leave that to it.
     pub notifier: Option<Notifier>,
-    crew: Arc<Crew>,
+    setup: SprintSetup,
+    crew: Arc<dyn SprintCrew>,
+    clerk: QueueClerk,
+    center: ControlCenter,
     journal: Journal,
     inbox: Receiver<SprintMessage>,
     post: Sender<SprintMessage>,
-    lookout: Lookout,
-    runs: Runs,
     queue: QueueWatch,
     /// Items of ours that are different in the queue.
     postponed: BTreeSet<String>,
@@ -120,21 +123,23 @@ pub struct SprintDriver {
 }
 
 impl SprintDriver {
-    pub fn new(opened: OpenedSprint, crew: Crew) -> SprintDriver {
+    pub fn new(opened: OpenedSprint, setup: SprintSetup, crew: Arc<dyn SprintCrew>) -> SprintDriver {
         let (post, inbox) = channel();
-        let (crew, runs, lookout) = (Arc::new(crew), Runs::default(), Lookout::default());
         let (sprint, journal) = (opened.sprint, opened.journal);
         let (queue, postponed) = (QueueWatch::default(), BTreeSet::new());
+        let clerk = QueueClerk::start(setup.clone(), Arc::clone(&crew), queue.copy(), post.clone());
+        let center = ControlCenter::default();
         let (told_unreadable, told_busy) = (String::new(), false);
         SprintDriver {
             sprint,
             notifier: None,
+            setup,
             crew,
+            clerk,
+            center,
             journal,
             inbox,
             post,
-            lookout,
-            runs,
             queue,
             postponed,
             told_unreadable,
@@ -146,7 +151,7 @@ impl SprintDriver {
         self.post.clone()
     }
 
-    pub fn crew(&self) -> Arc<Crew> {
+    pub fn crew(&self) -> Arc<dyn SprintCrew> {
         Arc::clone(&self.crew)
     }
 
@@ -159,8 +164,7 @@ impl SprintDriver {
         version: &str,
     ) -> Result<(), Error> {
         if !self.sprint.tag.is_empty() {
-            proc::kill_leftovers(&format!("{}.", self.sprint.tag));
-            proc::wake_git(&format!("{}.", self.sprint.tag));
+            self.crew.clear_away(&self.sprint.tag);
         }
         let mut reports = Vec::new();
         // Permission to run unattended is given per session (BX-22).
@@ -172,18 +176,18 @@ impl SprintDriver {
                 format: FORMAT,
             });
         }
-        reports.push(SprintEvent::Session { fence: self.sprint.fence + 1, tag: self.crew.tag.clone() });
+        reports.push(SprintEvent::Session { fence: self.sprint.fence + 1, tag: self.setup.tag.clone() });
         self.record_reports(observer, reports)
     }
 
     /// To its end, or till a signal or an error. No run continues afterwards: running ones are stopped first (I5).
     pub fn drive(&mut self, observer: &mut dyn SprintObserver) -> Result<SprintEnded, Error> {
         let ended = self.go(observer);
-        if !proc::all_over(Duration::ZERO) {
-            self.crew.watch.stop();
-            if !proc::all_over(EXIT_AT_MOST) {
-                self.crew.watch.kill_now();
-                proc::all_over(EXIT_AT_MOST);
+        if !self.crew.is_over(Duration::ZERO) {
+            self.crew.stop();
+            if !self.crew.is_over(EXIT_AT_MOST) {
+                self.crew.kill_now();
+                self.crew.is_over(EXIT_AT_MOST);
             }
         }
         ended
@@ -196,21 +200,21 @@ impl SprintDriver {
         left_open.iter().for_each(|(seq, order)| self.perform(*seq, order));
         let mut at_rest = None;
         loop {
-            let room = room();
-            let admits = self.sprint.policy.admits(room);
-            // Of the machine, decisions depend on this alone: nothing follows from the same state a second time.
-            if at_rest != Some((self.sprint.lines, admits)) {
+            let room = self.crew.room();
+            let bears = (self.sprint.policy.admits(room), room.slots);
+            // Of the crew, decisions depend on this alone: nothing follows from the same state a second time.
+            if at_rest != Some((self.sprint.lines, bears)) {
                 let entries = self.sprint.settle(clock::now(), room);
                 let orders = self.record(observer, entries)?;
                 self.tell_busy(observer, room, &orders);
                 orders.iter().for_each(|(seq, order)| self.perform(*seq, order));
-                at_rest = Some((self.sprint.lines, admits));
+                at_rest = Some((self.sprint.lines, bears));
             }
             if let Some((why, _)) = &self.sprint.end {
                 return Ok(SprintEnded::Over(*why));
             }
             if self.sprint.broke.as_ref().is_some_and(|(_, hard, _)| *hard) {
-                self.crew.watch.stop();
+                self.crew.stop();
             }
             if let Some(answer) = self.asked(observer) {
                 self.record_reports(observer, vec![answer])?;
@@ -219,11 +223,12 @@ impl SprintDriver {
             match self.inbox.recv_timeout(self.patience()) {
                 Ok(SprintMessage::Report(seq, report)) => self.on_report(observer, seq, report)?,
                 Ok(SprintMessage::Signal(signal)) => return self.interrupted(observer, signal),
-                Ok(SprintMessage::QueueChanged)
+                Ok(SprintMessage::QueueChanged | SprintMessage::RoomChanged)
                 | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
             self.look(observer)?;
             self.ask_providers(observer)?;
+            self.show_center(observer);
             let troubles = self.notifier.as_ref().map(Notifier::troubles);
             troubles.iter().flatten().for_each(|trouble| observer.warn(trouble));
         }
@@ -260,8 +265,11 @@ impl SprintDriver {
             let Some((known, end)) = trial.and_then(|known| Some((known, known.end.as_ref()?))) else {
                 continue;
             };
-            let run = self.runs.look(&self.crew.projects.join(&known.item.project), &end.run_id);
-            if run.is_some_and(|run| !run.accounts.open.contains_key(account)) {
+            let mut is_served = false;
+            self.crew.show_run(&known.item.project, &end.run_id, &mut |run| {
+                is_served = !run.accounts.open.contains_key(account);
+            });
+            if is_served {
                 news.push(SprintEvent::Served { account: account.clone() });
             }
         }
@@ -281,12 +289,9 @@ impl SprintDriver {
 
     /// What is new in the queue (M-N8). A file that can't be read just now changes nothing.
     fn look(&mut self, observer: &mut dyn SprintObserver) -> Result<(), Error> {
-        self.queue.listen(&self.crew.place, &self.post);
-        if self.postponed.iter().any(|id| !self.is_ours(id)) {
-            self.queue.forget();
-        }
-        let queue = match self.queue.news(&self.crew.place, clock::now()) {
-            Ok(queue) => queue,
+        self.queue.listen(&self.setup.place, &self.post);
+        let is_news = match self.queue.news(&self.setup.place, clock::now()) {
+            Ok(is_news) => is_news,
             Err(error) => {
                 let error = error.to_string();
                 if error != self.told_unreadable {
@@ -297,20 +302,54 @@ impl SprintDriver {
             }
         };
         let mut news = Vec::new();
-        if let Some(queue) = queue {
+        let copy = self.queue.known();
+        // What is ours is ours to change. When it no longer is, what others made of it is news.
+        let (ours, free) = mem::take(&mut self.postponed).into_iter().partition(|id| self.is_ours(id));
+        self.postponed = ours;
+        if is_news {
             self.told_unreadable.clear();
             self.postponed.clear();
-            for item in queue.items() {
+            for item in copy.queue.items() {
                 match self.sprint.items.get(&item.id) {
                     Some(known) if known.item == *item => {}
-                    // What is ours is ours to change. When it no longer is, this is news.
                     Some(known) if known.stand.is_ours() => drop(self.postponed.insert(item.id.clone())),
                     Some(_) | None => news.push(SprintEvent::Seen { item: item.clone() }),
                 }
             }
+        } else {
+            let free: BTreeSet<String> = free;
+            for item in free.iter().filter_map(|id| copy.queue.get(id)) {
+                if self.sprint.items.get(&item.id).is_none_or(|known| known.item != *item) {
+                    news.push(SprintEvent::Seen { item: item.clone() });
+                }
+            }
         }
-        news.extend(self.lookout.look(&self.crew, &self.sprint));
+        drop(copy);
+        news.extend(self.overlaps());
         self.record_reports(observer, news)
+    }
+
+    /// New or ended overlaps between runs, where several are under way in a project.
+    fn overlaps(&self) -> Vec<SprintEvent> {
+        let mut projects: BTreeMap<&str, Vec<UnlandedRun>> = BTreeMap::new();
+        for stage in [ItemStage::Running, ItemStage::Ended, ItemStage::Landing] {
+            for known in self.sprint.items.at_stage(stage) {
+                let (item, run_id) = (known.item.id.clone(), known.run_id(&self.setup.sprint_id));
+                let one = UnlandedRun { item, run_id, moves: stage == ItemStage::Running };
+                projects.entry(&known.item.project).or_default().push(one);
+            }
+        }
+        let mut news = Vec::new();
+        for (project, mut live) in projects.into_iter().filter(|(_, live)| live.len() > 1) {
+            live.sort_by(|one, other| one.item.cmp(&other.item));
+            for found in self.crew.overlaps(project, &live) {
+                // Only if what is known about the two is no longer true.
+                if self.sprint.overlap(&found.a, &found.b) == found.files.is_empty() {
+                    news.push(SprintEvent::Overlap { a: found.a, b: found.b, files: found.files });
+                }
+            }
+        }
+        news
     }
 
     fn is_ours(&self, id: &str) -> bool {
@@ -353,22 +392,28 @@ impl SprintDriver {
         lines::append(&mut self.journal, &entries)?;
         entries.iter().for_each(|entry| observer.wrote(&self.sprint, entry));
         if entries.iter().any(|entry| concerns_people(&entry.event)) {
-            let warnings = center::write(&self.crew.place, &self.crew.projects, &self.crew.sprint_id);
-            warnings.iter().for_each(|warning| observer.warn(warning));
+            let is_more = |entry: &SprintEntry| !matches!(entry.event, SprintEvent::Checkpoint { .. });
+            self.center.is_due(entries.iter().any(|entry| concerns_people(&entry.event) && is_more(entry)));
+            self.show_center(observer);
         }
         entries.iter().for_each(|entry| self.notify_person(entry));
         let orders = entries.into_iter().filter(|entry| entry.event.verb() == Verb::Ordered);
         Ok(orders.map(|entry| (entry.seq, entry.event)).collect())
     }
 
+    fn show_center(&mut self, observer: &mut dyn SprintObserver) {
+        let warnings = self.center.keep(&self.setup, &self.queue);
+        warnings.iter().for_each(|warning| observer.warn(warning));
+    }
+
     /// Notifies a person who does not look of what waits for them since this line. Nothing waits for that here.
-    fn notify_person(&mut self, entry: &SprintEntry) {
+    fn notify_person(&self, entry: &SprintEntry) {
         let Some(notifier) = &self.notifier else { return };
-        let (root, id) = (self.crew.place.root(), self.crew.sprint_id.as_str());
+        let (root, id) = (self.setup.place.root(), self.setup.sprint_id.as_str());
         let place = root.display().to_string();
-        let watched = Watched::sprint(&self.crew.place.folder(), id);
+        let watched = Watched::sprint(&self.setup.place.folder(), id);
         match &entry.event {
-            SprintEvent::Settle { item, .. } => self.notify_item(&item.clone()),
+            SprintEvent::Settle { item, .. } => self.notify_item(item),
             SprintEvent::Ask { items } if !self.sprint.autonomous => {
                 notifier.about_sprint(root, watched, Notice::of_batch(items, id, &place, entry.seq));
             }
@@ -405,7 +450,7 @@ impl SprintDriver {
     }
 
     /// What an earlier session of this sprint left waiting.
-    fn notify_again(&mut self) {
+    fn notify_again(&self) {
         if self.notifier.is_some() {
             let settled = self.sprint.items.values().filter(|known| known.stand == ItemStage::Settled);
             let settled: Vec<String> = settled.map(|known| known.item.id.clone()).collect();
@@ -414,46 +459,55 @@ impl SprintDriver {
     }
 
     /// The run of an item that is settled may wait for a person. One that the sprint resumes by itself does not.
-    fn notify_item(&mut self, item: &str) {
+    fn notify_item(&self, item: &str) {
         let (Some(notifier), Some(known)) = (&self.notifier, self.sprint.items.get(item)) else { return };
         let Some(end) = known.end.as_ref().filter(|end| !end.stopped && end.busy.is_none()) else { return };
-        let project = self.crew.projects.join(&known.item.project);
-        let Ok(project) = project.canonicalize() else { return };
-        let Some(run) = self.runs.look(&project, &end.run_id) else { return };
-        let sprint = Watched::sprint(&self.crew.place.folder(), &self.crew.sprint_id);
-        let (place, id) = (project.clone(), end.run_id.clone());
-        let look = move |waits: &dyn Fn(&Run) -> bool| Runs::default().look(&place, &id).is_some_and(waits);
-        notifier.about_item(&project, &end.run_id, run, sprint, look);
+        let project = &known.item.project;
+        let Some(folder) = self.crew.project_folder(project) else { return };
+        self.crew.show_run(project, &end.run_id, &mut |run| {
+            let sprint = Watched::sprint(&self.setup.place.folder(), &self.setup.sprint_id);
+            let (crew, project, id) = (self.crew(), project.clone(), end.run_id.clone());
+            let look = move |waits: &dyn Fn(&Run) -> bool| {
+                let mut still = false;
+                crew.show_run(&project, &id, &mut |run| still = waits(run));
+                still
+            };
+            notifier.about_item(&folder, &end.run_id, run, sprint, look);
+        });
     }
 
-    /// On a thread of its own, which ends with one report.
+    /// What goes into the queue is the clerk's. Runs and landings are the crew's, each on a thread of its own, which ends
+    /// with one report.
     fn perform(&self, seq: Seq, order: &SprintEvent) {
+        if let SprintEvent::Claim { item } = order {
+            return self.clerk.give(seq, QueueOrder::Claim { item: item.clone() });
+        }
+        if let SprintEvent::Settle { item, fence, status, note, run_id } = order {
+            let (item, note, run) = (item.clone(), note.clone(), run_id.clone());
+            let order = QueueOrder::Settle { item, fence: *fence, status: *status, note, run };
+            return self.clerk.give(seq, order);
+        }
         let (crew, post, order) = (self.crew(), self.post(), order.clone());
+        let sprint_id = self.setup.sprint_id.clone();
         let item = order.item().and_then(|id| self.sprint.items.get(id)).map(|known| known.item.clone());
         thread::spawn(move || {
             let report = match (&order, item) {
-                (SprintEvent::Claim { item }, _) => crew.claim(seq, item),
                 (SprintEvent::Run { attempt, budget_usd, workflow, .. }, Some(mut item)) => {
                     if let Some(smaller) = workflow {
                         item.workflow = Some(smaller.name().to_owned());
                     }
-                    Ok(SprintEvent::Ended {
-                        start_seq: seq,
-                        end: crew.run(seq, &item, *attempt, *budget_usd),
-                    })
+                    let id = run_id(&sprint_id, &item.id, *attempt);
+                    SprintEvent::Ended { start_seq: seq, end: crew.run(seq, &item, &id, *budget_usd) }
                 }
                 (SprintEvent::Resume { run_id, .. }, Some(item)) => {
-                    Ok(SprintEvent::Ended { start_seq: seq, end: crew.resume(seq, &item, run_id) })
+                    SprintEvent::Ended { start_seq: seq, end: crew.resume(seq, &item, run_id) }
                 }
                 (SprintEvent::Land { run_id, .. }, Some(item)) => {
-                    Ok(SprintEvent::Landed { start_seq: seq, end: crew.land(seq, &item, run_id) })
+                    SprintEvent::Landed { start_seq: seq, end: crew.land(seq, &item, run_id) }
                 }
                 (SprintEvent::BatchLand { project, candidates }, _) => {
                     let came = crew.land_together(seq, project, candidates);
-                    Ok(SprintEvent::BatchLanded { start_seq: seq, came })
-                }
-                (SprintEvent::Settle { item, fence, status, note, run_id }, _) => {
-                    crew.settle(seq, item, *fence, *status, note, run_id.as_ref())
+                    SprintEvent::BatchLanded { start_seq: seq, came }
                 }
                 // A question is answered by the observer.
                 (SprintEvent::Ask { .. }, _) => return,
@@ -461,9 +515,11 @@ impl SprintDriver {
                 (SprintEvent::Run { .. } | SprintEvent::Resume { .. } | SprintEvent::Land { .. }, None) => {
                     return;
                 }
-                // These are no orders.
+                // These are no orders for a crew.
                 (
-                    SprintEvent::Start { .. }
+                    SprintEvent::Claim { .. }
+                    | SprintEvent::Settle { .. }
+                    | SprintEvent::Start { .. }
                     | SprintEvent::Session { .. }
                     | SprintEvent::Seen { .. }
                     | SprintEvent::Answered { .. }
@@ -483,7 +539,7 @@ impl SprintDriver {
                     _,
                 ) => return,
             };
-            let _ = post.send(SprintMessage::Report(seq, report));
+            let _ = post.send(SprintMessage::Report(seq, Ok(report)));
         });
     }
 
@@ -491,7 +547,7 @@ impl SprintDriver {
     /// where they stopped.
     fn interrupted(&mut self, observer: &mut dyn SprintObserver, signal: i32) -> Result<SprintEnded, Error> {
         observer.warn("stopping runs, their work is saved; press again to stop at once");
-        self.crew.watch.stop();
+        self.crew.stop();
         let busy = |order: &&SprintEvent| {
             matches!(
                 order,
@@ -511,8 +567,8 @@ impl SprintDriver {
                         self.on_report(observer, seq, report)?;
                     }
                 }
-                Ok(SprintMessage::Signal(_)) => self.crew.watch.kill_now(),
-                Ok(SprintMessage::QueueChanged) => {}
+                Ok(SprintMessage::Signal(_)) => self.crew.kill_now(),
+                Ok(SprintMessage::QueueChanged | SprintMessage::RoomChanged) => {}
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             }
         }
@@ -535,14 +591,4 @@ fn concerns_people(event: &SprintEvent) -> bool {
 
 fn was_stopped(report: &SprintEvent) -> bool {
     report.ends().iter().any(|end| end.stopped)
-}
-
-/// How busy the machine is. Unknown values are taken as idle.
-fn room() -> Room {
-    let processors = thread::available_parallelism().map_or(1, usize::from) as u64;
-    let (load, memory) = (machine::load(), machine::available_memory());
-    Room {
-        load_percent: load.map_or(0, |load| u32::try_from(load / processors).unwrap_or(u32::MAX)),
-        memory_mb: memory.map_or(u64::MAX, |kb| kb / 1024),
-    }
 }

@@ -51,10 +51,56 @@ impl JsonFields {
         self.is_changed |= self.fields.len() != before;
     }
 
+    /// As text with a field a line, indented by so much. What is in a field keeps its own breaks.
+    pub(super) fn lines(&self, indent: usize) -> Result<String, serde_json::Error> {
+        let fields = self.fields.iter().map(|(name, value)| (name.as_str(), value.get()));
+        lines(indent, &fields.collect::<Vec<_>>())
+    }
+
+    /// The same with another value for one field, in its place or at the end.
+    pub(super) fn lines_with(
+        &self,
+        indent: usize,
+        name: &str,
+        value: &str,
+    ) -> Result<String, serde_json::Error> {
+        let fields = self.fields.iter().map(|(name, value)| (name.as_str(), value.get()));
+        let mut fields: Vec<(&str, &str)> = fields.collect();
+        match fields.iter_mut().find(|(known, _)| *known == name) {
+            Some(field) => field.1 = value,
+            None => fields.push((name, value)),
+        }
+        lines(indent, &fields)
+    }
+
+    /// It is written as it is.
+    pub(super) fn unchanged(&mut self) {
+        self.is_changed = false;
+    }
+
     /// Whether a field is another than when it was read.
     pub(super) fn is_changed(&self) -> bool {
         self.is_changed
     }
+}
+
+fn lines(indent: usize, fields: &[(&str, &str)]) -> Result<String, serde_json::Error> {
+    let size: usize = fields.iter().map(|(name, value)| name.len() + value.len() + indent + 6).sum();
+    let mut text = String::with_capacity(size + 4);
+    text.push('{');
+    for (n, (name, value)) in fields.iter().enumerate() {
+        text.push_str(if n == 0 { "\n" } else { ",\n" });
+        text.extend(std::iter::repeat_n(' ', indent));
+        text.push_str(&serde_json::to_string(name)?);
+        text.push_str(": ");
+        text.push_str(value);
+    }
+    if !fields.is_empty() {
+        text.push('\n');
+        text.extend(std::iter::repeat_n(' ', indent.saturating_sub(2)));
+    }
+    text.push('}');
+    Ok(text)
 }
 
 impl Serialize for JsonFields {

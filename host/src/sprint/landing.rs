@@ -10,15 +10,15 @@ use archeflow_core::model::{Reason, RunStatus, Seq};
 use archeflow_core::run::Run;
 use archeflow_core::sprint::event::{BatchLanding, Candidate, ItemEnd, RunEnd};
 
-use super::crew::{Crew, Looked, Stretch, end_of, look, unstarted, words};
+use super::local_crew::{LocalCrew, Looked, Stretch, end_of, look, unstarted, words};
 use crate::co_landing;
 use crate::proc::Watch;
 use crate::store::places::Places;
 
-impl Crew {
-    pub(super) fn land_together(&self, seq: Seq, project: &str, candidates: &[Candidate]) -> BatchLanding {
+impl LocalCrew {
+    pub(super) fn land_batch(&self, seq: Seq, project: &str, candidates: &[Candidate]) -> BatchLanding {
         let begun = Instant::now();
-        let came = self.carried(seq, &self.projects.join(project), candidates);
+        let came = self.carried(seq, &self.runs.projects.join(project), candidates);
         let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         BatchLanding { took_ms, ..came }
     }

@@ -4,10 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use archeflow_core::sprint::event::SprintEvent;
-use archeflow_core::sprint::{ItemStage, ItemState, Sprint};
-
-use super::crew::Crew;
+use super::crew::{BranchOverlap, UnlandedRun};
+use super::local_crew::LocalRuns;
 use crate::git::change::{changed, quote_path};
 use crate::git::land;
 use crate::git::{GitEnv, ObjectId, Repo};
@@ -36,58 +34,38 @@ struct Branch {
     is_last: bool,
 }
 
-/// A run that may still land.
-struct Live {
-    item: String,
-    run_id: String,
-    moves: bool,
-}
-
 impl Lookout {
-    /// New or ended overlaps between runs.
-    pub(super) fn look(&mut self, crew: &Crew, sprint: &Sprint) -> Vec<SprintEvent> {
-        let mut news = Vec::new();
-        for (project, live) in crowded(crew, sprint) {
-            let repo = self.repos.entry(project.clone()).or_insert_with(|| open(crew, &project));
-            let Some(repo) = repo else { continue };
-            let moved = moved(&mut self.branches, repo, &crew.projects.join(&project), &live);
-            for (n, one) in live.iter().enumerate().filter(|_| !moved.is_empty()) {
-                for other in &live[n + 1..] {
-                    if moved.contains(&one.run_id) || moved.contains(&other.run_id) {
-                        news.extend(compare(&self.branches, repo, sprint, one, other));
-                    }
+    /// What pairs of runs of a project both change, where one of the two moved.
+    pub(super) fn look(
+        &mut self,
+        runs: &LocalRuns,
+        project: &str,
+        live: &[UnlandedRun],
+    ) -> Vec<BranchOverlap> {
+        let mut found = Vec::new();
+        let repo = self.repos.entry(project.to_owned()).or_insert_with(|| open(runs, project));
+        let Some(repo) = repo else { return found };
+        let moved = moved(&mut self.branches, repo, &runs.projects.join(project), live);
+        for (n, one) in live.iter().enumerate().filter(|_| !moved.is_empty()) {
+            for other in &live[n + 1..] {
+                if moved.contains(&one.run_id) || moved.contains(&other.run_id) {
+                    found.extend(compare(&self.branches, repo, one, other));
                 }
             }
         }
-        news
+        found
     }
 }
 
-/// Projects in which several runs are under way.
-fn crowded(crew: &Crew, sprint: &Sprint) -> BTreeMap<String, Vec<Live>> {
-    let mut projects: BTreeMap<String, Vec<Live>> = BTreeMap::new();
-    let is_live = |known: &&ItemState| {
-        matches!(known.stand, ItemStage::Running | ItemStage::Ended | ItemStage::Landing)
-    };
-    for known in sprint.items.values().filter(is_live) {
-        let item = known.item.id.clone();
-        let run_id = known.run_id(&crew.sprint_id);
-        let one = Live { item, run_id, moves: known.stand == ItemStage::Running };
-        projects.entry(known.item.project.clone()).or_default().push(one);
-    }
-    projects.retain(|_, live| live.len() > 1);
-    projects
+fn open(runs: &LocalRuns, project: &str) -> Option<Repo> {
+    let dir = runs.projects.join(project);
+    let state = Places::at(&dir).ok()?.state_dir(&places(runs)).ok()?;
+    Repo::open(&dir, &state, &GitEnv::new(runs.env.clone())).ok()
 }
 
-fn open(crew: &Crew, project: &str) -> Option<Repo> {
-    let dir = crew.projects.join(project);
-    let state = Places::at(&dir).ok()?.state_dir(&places(crew)).ok()?;
-    Repo::open(&dir, &state, &GitEnv::new(crew.env.clone())).ok()
-}
-
-fn places(crew: &Crew) -> places::Env {
+fn places(runs: &LocalRuns) -> places::Env {
     let variable =
-        |wanted: &str| crew.env.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
+        |wanted: &str| runs.env.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
     places::Env {
         home: variable("HOME"),
         xdg_state_home: variable("XDG_STATE_HOME"),
@@ -100,7 +78,7 @@ fn moved(
     branches: &mut BTreeMap<String, Branch>,
     repo: &Repo,
     dir: &Path,
-    live: &[Live],
+    live: &[UnlandedRun],
 ) -> BTreeSet<String> {
     for one in live {
         if !branches.contains_key(&one.run_id)
@@ -109,8 +87,8 @@ fn moved(
             branches.insert(one.run_id.clone(), branch);
         }
     }
-    let may_move = |one: &&Live| branches.get(&one.run_id).is_some_and(|branch| !branch.is_last);
-    let asked: Vec<&Live> = live.iter().filter(may_move).collect();
+    let may_move = |one: &&UnlandedRun| branches.get(&one.run_id).is_some_and(|branch| !branch.is_last);
+    let asked: Vec<&UnlandedRun> = live.iter().filter(may_move).collect();
     let names: Vec<&str> =
         asked.iter().filter_map(|one| branches.get(&one.run_id)).map(|branch| &*branch.name).collect();
     // One question for all of them: there may be many.
@@ -144,19 +122,15 @@ fn branch_of(dir: &Path, run_id: &str) -> Option<Branch> {
     })
 }
 
-/// A report, if what is known about the two is no longer true.
 fn compare(
     branches: &BTreeMap<String, Branch>,
     repo: &Repo,
-    sprint: &Sprint,
-    one: &Live,
-    other: &Live,
-) -> Option<SprintEvent> {
+    one: &UnlandedRun,
+    other: &UnlandedRun,
+) -> Option<BranchOverlap> {
     let (a, b) = (branches.get(&one.run_id)?, branches.get(&other.run_id)?);
     let files = both_change(repo, a, b)?;
-    let known = sprint.overlap(&one.item, &other.item);
-    let is_news = known == files.is_empty();
-    is_news.then(|| SprintEvent::Overlap { a: one.item.clone(), b: other.item.clone(), files })
+    Some(BranchOverlap { a: one.item.clone(), b: other.item.clone(), files })
 }
 
 /// The files two runs themselves change in ways that do not go together. What only the target has changed since one of

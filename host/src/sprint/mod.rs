@@ -5,15 +5,18 @@
 //! Deliberately absent: which item comes next, which is the core's.
 
 pub mod center;
+mod clerk;
 pub mod crew;
 pub mod drive;
 pub mod entries;
 mod fields;
 mod landing;
+pub mod local_crew;
 mod log;
 mod lookout;
 pub mod page;
 pub mod queue;
+mod queue_copy;
 mod queue_watch;
 pub mod reading;
 pub mod runs;

@@ -32,7 +32,7 @@ const LARGEST: u64 = 64 << 20;
 /// A task is a line of a journal as well.
 const LONGEST_TASK: usize = 20_000;
 /// Others need the lock for milliseconds.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -71,6 +71,8 @@ pub struct Queue {
     /// The names of the others.
     unreadable: HashSet<String>,
     is_longer: bool,
+    /// Claims and results that are not written yet. Each counts as a change, also where they are written together.
+    unwritten: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -106,6 +108,17 @@ impl EntryFields {
 
     fn is_changed(&self) -> bool {
         matches!(self, EntryFields::Apart(fields) if fields.is_changed())
+    }
+
+    /// As it is written in the file: a field a line, or as others wrote it.
+    fn text(&mut self) -> Result<&str, serde_json::Error> {
+        if let EntryFields::Apart(fields) = self {
+            *self = EntryFields::Text(RawValue::from_string(fields.lines(6)?)?);
+        }
+        match self {
+            EntryFields::Text(text) => Ok(text.get()),
+            EntryFields::Apart(_) => Err(serde::ser::Error::custom("an entry that can't be written")),
+        }
     }
 }
 
@@ -181,15 +194,10 @@ impl QueueFolder {
 
     /// The queue as it is now; an empty one where there is no file.
     pub fn read(&self) -> Result<Queue, Error> {
-        Ok(self.read_stamped()?.0)
-    }
-
-    /// The same with the stamp of the file that was read.
-    pub(super) fn read_stamped(&self) -> Result<(Queue, Option<FileStamp>), Error> {
-        let Some(file) = self.open()? else { return Ok((Queue::default(), None)) };
-        let io = |error| files::Error::io("read", &self.file(), error);
-        let stamp = FileStamp::of(&file.metadata().map_err(io)?);
-        Ok((self.read_from(file)?, Some(stamp)))
+        match self.open()? {
+            Some(file) => self.parse(&self.bytes_of(file)?),
+            None => Ok(Queue::default()),
+        }
     }
 
     /// What the file is at this moment, without reading it.
@@ -199,7 +207,7 @@ impl QueueFolder {
         Ok(Some(FileStamp::of(&meta)))
     }
 
-    fn open(&self) -> Result<Option<File>, Error> {
+    pub(super) fn open(&self) -> Result<Option<File>, Error> {
         let mut dir = Dir::open(&self.root)?;
         for name in FOLDERS {
             if dir.kind(name)?.is_none() {
@@ -213,7 +221,11 @@ impl QueueFolder {
         Ok(Some(dir.file(NAME, OFlags::RDONLY)?))
     }
 
-    fn read_from(&self, file: File) -> Result<Queue, Error> {
+    pub(super) fn parse(&self, bytes: &[u8]) -> Result<Queue, Error> {
+        Queue::parse(bytes).map_err(|why| Error::Malformed { path: self.file(), why })
+    }
+
+    pub(super) fn bytes_of(&self, file: File) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::new();
         file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| files::Error::Io {
             doing: "read",
@@ -223,7 +235,7 @@ impl QueueFolder {
         if bytes.len() as u64 > LARGEST {
             return Err(files::Error::TooLarge { path: self.file(), max: LARGEST }.into());
         }
-        Queue::parse(&bytes).map_err(|why| Error::Malformed { path: self.file(), why })
+        Ok(bytes)
     }
 
     /// The folder of the queue, for the files beside it.
@@ -236,8 +248,14 @@ impl QueueFolder {
         let _lock = Lock::take(&self.sprints()?, "queue", PATIENCE)?;
         let mut queue = self.read()?;
         let result = change(&mut queue)?;
+        self.write(&mut queue)?;
+        Ok(result)
+    }
+
+    /// Writes a queue that was changed, and returns its text.
+    pub(super) fn write(&self, queue: &mut Queue) -> Result<Option<String>, Error> {
         if !queue.is_changed() {
-            return Ok(result);
+            return Ok(None);
         }
         queue.count_version();
         let text = queue.text().map_err(|error| {
@@ -245,7 +263,7 @@ impl QueueFolder {
             Error::Malformed { path: self.file(), why }
         })?;
         files::replace_alone(&self.desk()?, NAME, text.as_bytes())?;
-        Ok(result)
+        Ok(Some(text))
     }
 }
 
@@ -302,20 +320,27 @@ impl Queue {
         self.is_longer || self.head.is_changed() || self.entries.iter().any(|entry| entry.fields.is_changed())
     }
 
+    /// What was not changed keeps its text.
     fn text(&mut self) -> Result<String, serde_json::Error> {
-        let fields = self.entries.iter_mut().map(|entry| entry.fields.apart());
-        let items: Vec<&JsonFields> =
-            fields.map(|fields| fields.map(|fields| &*fields)).collect::<Result<_, _>>()?;
-        let mut head = self.head.clone();
-        head.set("items", &Pretty(&items))?;
-        let mut text = serde_json::to_string_pretty(&head)?;
+        let mut items = String::from("[");
+        let mut between = "\n    ";
+        for entry in self.entries.iter_mut() {
+            items.push_str(between);
+            items.push_str(entry.fields.text()?);
+            between = ",\n    ";
+        }
+        items.push_str(if items.len() == 1 { "]" } else { "\n  ]" });
+        let mut text = self.head.lines_with(2, "items", &items)?;
         text.push('\n');
+        self.is_longer = false;
+        self.head.unchanged();
         Ok(text)
     }
 
     fn count_version(&mut self) {
         let version: u64 = self.head.get("version").unwrap_or(0);
-        let _ = self.head.set("version", &(version + 1));
+        let _ = self.head.set("version", &version.saturating_add(self.unwritten.max(1)));
+        self.unwritten = 0;
     }
 
     /// The items that can be read, in their order.
@@ -447,6 +472,7 @@ impl Queue {
                 let claim = Claim { sprint: sprint.to_owned(), fence, run: last.and_then(|claim| claim.run) };
                 self.put(id, ItemStatus::Running)?;
                 self.fields_mut(id)?.set("claim", &claim).map_err(|error| unwritable(&error))?;
+                self.unwritten += 1;
                 Ok(Some(claim))
             }
             (Some(_) | None, _) => Ok(None),
@@ -475,6 +501,7 @@ impl Queue {
             return Ok(done);
         }
         self.put(id, to)?;
+        self.unwritten += 1;
         let fields = self.fields_mut(id)?;
         if let Some(claim) = claim.filter(|claim| held.as_ref() != Some(claim)) {
             fields.set("claim", claim).map_err(|error| unwritable(&error))?;
@@ -623,15 +650,4 @@ fn plain(error: &serde_json::Error) -> String {
 
 fn unwritable(error: &serde_json::Error) -> Error {
     Error::Malformed { path: PathBuf::from(NAME), why: error.to_string() }
-}
-
-/// A list that is written with breaks inside a field that is raw text.
-struct Pretty<'a>(&'a [&'a JsonFields]);
-
-impl Serialize for Pretty<'_> {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let text = serde_json::to_string_pretty(self.0).map_err(serde::ser::Error::custom)?;
-        let raw = serde_json::value::RawValue::from_string(text.replace('\n', "\n  "));
-        raw.map_err(serde::ser::Error::custom)?.serialize(serializer)
-    }
 }

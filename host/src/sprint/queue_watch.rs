@@ -7,14 +7,15 @@
 
 use std::ffi::OsStr;
 use std::fs::Metadata;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::drive::SprintMessage;
-use super::queue::{Error, NAME, Queue, QueueFolder};
+use super::queue::{Error, NAME, QueueFolder};
+use super::queue_copy::QueueCopy;
 use crate::platform::files as os;
 use crate::platform::folder_watch::FolderWatch;
 
@@ -38,24 +39,27 @@ impl FileStamp {
     }
 
     /// Whether a change at this moment could leave the stamp as it is.
-    fn is_fresh(&self, now: u64) -> bool {
+    pub(super) fn is_fresh(&self, now: u64) -> bool {
         let [_, _, seconds, nanoseconds] = self.times;
         let changed = u64::try_from(seconds.saturating_mul(1_000).saturating_add(nanoseconds / 1_000_000));
         changed.is_ok_and(|changed| now.abs_diff(changed) <= COARSEST_MS)
     }
 }
 
+/// What the file was when it was last read or written here.
 #[derive(Debug, Clone, Copy)]
-struct LastRead {
-    stamp: Option<FileStamp>,
-    at: Instant,
+pub(super) struct LastLook {
+    pub(super) stamp: Option<FileStamp>,
+    pub(super) at: Instant,
     /// Every later change has another stamp.
-    is_sure: bool,
+    pub(super) is_sure: bool,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct QueueWatch {
-    last: Option<LastRead>,
+    copy: Arc<Mutex<QueueCopy>>,
+    /// The version of the copy that was reported last.
+    reported: u64,
     is_told: Arc<AtomicBool>,
 }
 
@@ -80,25 +84,35 @@ impl QueueWatch {
         if self.is_told.load(Ordering::Acquire) { TICK } else { TICK_ALONE }
     }
 
-    /// The next look reads the file, whatever it is.
-    pub(super) fn forget(&mut self) {
-        self.last = None;
+    /// The copy of the queue, which others here change too.
+    pub(super) fn copy(&self) -> Arc<Mutex<QueueCopy>> {
+        Arc::clone(&self.copy)
     }
 
-    /// The queue, if it may be another than when it was last read.
-    pub(super) fn news(&mut self, place: &QueueFolder, now: u64) -> Result<Option<Queue>, Error> {
-        if let Some(last) = self.last
-            && (last.is_sure || last.at.elapsed() < TICK)
-            && last.stamp == place.stamp()?
-        {
-            return Ok(None);
+    /// The queue as it was when last looked at, or written here.
+    pub(super) fn known(&self) -> MutexGuard<'_, QueueCopy> {
+        self.copy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The queue as it is now.
+    pub(super) fn now(&self, place: &QueueFolder, now: u64) -> Result<MutexGuard<'_, QueueCopy>, Error> {
+        let mut copy = self.known();
+        let is_same = match copy.last {
+            Some(last) if last.is_sure || last.at.elapsed() < TICK => last.stamp == place.stamp()?,
+            Some(_) | None => false,
+        };
+        if !is_same {
+            place.refresh(&mut copy, now)?;
         }
-        self.last = None;
-        let at = Instant::now();
-        let (queue, stamp) = place.read_stamped()?;
-        let is_sure = !stamp.is_some_and(|stamp| stamp.is_fresh(now));
-        self.last = Some(LastRead { stamp, at, is_sure });
-        Ok(Some(queue))
+        Ok(copy)
+    }
+
+    /// Whether somebody else has changed the queue since the last time.
+    pub(super) fn news(&mut self, place: &QueueFolder, now: u64) -> Result<bool, Error> {
+        let version = self.now(place, now)?.version;
+        let is_news = version != self.reported;
+        self.reported = version;
+        Ok(is_news)
     }
 }
 
@@ -109,6 +123,9 @@ mod tests {
     use std::fs;
     use std::sync::mpsc::channel;
 
+    use archeflow_core::sprint::queue::ItemStatus;
+
+    use super::super::queue::Queue;
     use super::*;
     use crate::clock;
 
@@ -129,8 +146,9 @@ mod tests {
         let mut watch = QueueWatch::default();
         // Long after it was written.
         let later = clock::now() + 60_000;
-        let mut items =
-            |place: &QueueFolder| watch.news(place, later).unwrap().map(|queue| queue.items().count());
+        let mut items = |place: &QueueFolder| {
+            watch.news(place, later).unwrap().then(|| watch.known().queue.items().count())
+        };
         assert_eq!(items(&place), Some(0));
         assert!((0..1_000).all(|_| items(&place).is_none()), "nothing changed");
         fs::write(place.file(), format!("{{\"items\": [{ITEM}]}}")).unwrap();
@@ -139,7 +157,7 @@ mod tests {
         let next = place.file().with_extension("next");
         fs::write(&next, format!("{{\"items\": [{ITEM}]}}")).unwrap();
         fs::rename(next, place.file()).unwrap();
-        assert_eq!(items(&place), Some(1), "another file of the same size");
+        assert_eq!(items(&place), None, "another file with the same text");
         fs::remove_file(place.file()).unwrap();
         assert_eq!(items(&place), Some(0), "removed");
         assert_eq!(items(&place), None);
@@ -160,9 +178,41 @@ mod tests {
             assert_eq!(stamp.is_fresh(now), fresh, "{now} against {changed}");
         }
         let mut watch = QueueWatch::default();
-        assert!(watch.news(&place, changed).unwrap().is_some());
-        watch.last = watch.last.map(|last| LastRead { at: last.at.checked_sub(TICK).unwrap(), ..last });
-        assert!(watch.news(&place, changed).unwrap().is_some(), "it was just written");
+        assert!(watch.news(&place, changed).unwrap());
+        let last = watch.known().last.unwrap();
+        assert!(!last.is_sure, "it was just written");
+        watch.known().last = Some(LastLook { at: last.at.checked_sub(TICK).unwrap(), ..last });
+        assert!(!watch.news(&place, changed + 2_001).unwrap(), "it has the same text");
+        assert!(watch.known().last.unwrap().is_sure, "it was read again");
+    }
+
+    /// What is written here is no news here, and is taken apart by nobody.
+    #[test]
+    fn m_n8_only_what_others_changed_is_news() {
+        let (_dir, place) = queue_of(ITEM);
+        let mut watch = QueueWatch::default();
+        assert!(watch.news(&place, clock::now()).unwrap());
+        let copy = watch.copy();
+        let entry = |watch: &QueueWatch| watch.known().queue.claim_of("a").map(|claim| claim.sprint);
+        place.change_copy(&copy, |queue| queue.claim("a", "ours")).unwrap();
+        assert!(!watch.news(&place, clock::now()).unwrap(), "a claim of ours");
+        assert_eq!(entry(&watch).as_deref(), Some("ours"));
+        let text = fs::read_to_string(place.file()).unwrap();
+        place.change_copy(&copy, |queue| queue.claim("a", "ours")).unwrap();
+        assert_eq!(fs::read_to_string(place.file()).unwrap(), text, "nothing changed");
+        let both = |queue: &mut Queue| {
+            queue.settle("a", queue.claim_of("a").as_ref(), ItemStatus::Pending, "")?;
+            queue.claim("a", "ours")
+        };
+        place.change_copy(&copy, both).unwrap();
+        let text = fs::read_to_string(place.file()).unwrap();
+        assert!(text.contains("\"version\": 3"), "changes that are written together count each: {text}");
+        assert!(place.change_copy(&copy, |queue| queue.retry("a")).is_err());
+        fs::write(place.file(), text.replace("ours", "another")).unwrap();
+        place.change_copy(&copy, |queue| queue.claim("a", "third")).unwrap();
+        assert!(watch.news(&place, clock::now()).unwrap(), "somebody else wrote it");
+        assert_eq!(entry(&watch).as_deref(), Some("another"));
+        assert_eq!(place.read().unwrap().claim_of("a").map(|claim| claim.sprint).as_deref(), Some("another"));
     }
 
     #[test]
@@ -173,7 +223,7 @@ mod tests {
         assert!(watch.news(&place, 0).is_err());
         assert!(watch.news(&place, 0).is_err());
         fs::write(place.file(), "{\"items\": []}").unwrap();
-        assert!(watch.news(&place, 0).unwrap().is_some());
+        assert!(watch.news(&place, 0).unwrap());
     }
 
     /// Whatever else is written beside it. Where the system reports nothing, a look is due sooner.

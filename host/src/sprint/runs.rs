@@ -14,6 +14,11 @@ pub struct Runs {
 }
 
 impl Runs {
+    /// Nobody looks at it any more.
+    pub(super) fn forget(&mut self, run_id: &str) {
+        self.known.remove(run_id);
+    }
+
     /// A run as it is now. Nothing, if there is no journal that can be read.
     pub fn look(&mut self, repository: &Path, run_id: &str) -> Option<&Run> {
         if !self.known.contains_key(run_id) {

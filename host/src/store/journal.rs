@@ -194,6 +194,26 @@ impl Journal {
         self.next
     }
 
+    /// The bytes of the last append, as they are on disk.
+    pub(crate) fn last_append(&self) -> &[u8] {
+        &self.buffer
+    }
+
+    /// All lines, as they are on disk now.
+    pub(crate) fn text(&self) -> Result<Text, Error> {
+        Ok(self.load()?.into_text())
+    }
+
+    /// Lets go of the journal with only its first `end` bytes. What was behind them is kept in another file, whose path is returned.
+    pub(crate) fn cut_behind(self, end: u64) -> Result<Option<PathBuf>, Error> {
+        let text = self.text()?;
+        let at = usize::try_from(end).unwrap_or(usize::MAX);
+        let Some(tail) = text.bytes().get(at..).filter(|tail| !tail.is_empty()) else { return Ok(None) };
+        let saved_as = set_aside(&self.path, tail)?;
+        self.shorten(end)?;
+        Ok(Some(saved_as))
+    }
+
     /// Adds lines as one write and returns when they are on disk.
     ///
     /// A line that is refused for its own sake (too large, not plain) leaves the journal as it was. After any other
@@ -309,25 +329,49 @@ impl Journal {
 
     /// Copies first, cuts then: at no moment are the bytes nowhere.
     fn cut(&self, tail: &[u8], end: u64) -> Result<Repair, Error> {
-        let saved_as = self.save(tail)?;
-        self.file
-            .set_len(end)
-            .and_then(|()| self.file.sync_all())
-            .map_err(|e| files::Error::io("cut the unfinished line off", &self.path, e))?;
+        let saved_as = save(&self.path, TORN, tail)?;
+        self.shorten(end)?;
         Ok(Repair { bytes: tail.len(), saved_as })
     }
 
-    fn save(&self, tail: &[u8]) -> Result<PathBuf, Error> {
-        for n in 1..=u32::MAX {
-            let path = self.path.with_file_name(format!("{}.torn-{n}", self.run_id));
-            match files::write_new(&path, tail) {
-                Ok(()) => return Ok(path),
-                Err(e) if e.io_kind() == Some(io::ErrorKind::AlreadyExists) => {}
-                Err(e) => return Err(e.into()),
-            }
-        }
-        Err(files::Error::refused(&self.path, "there are too many torn writes beside it").into())
+    fn shorten(&self, end: u64) -> Result<(), Error> {
+        let cut = self.file.set_len(end).and_then(|()| self.file.sync_all());
+        Ok(cut.map_err(|e| files::Error::io("cut the end off", &self.path, e))?)
     }
+}
+
+/// What follows the run's id in the names of files with lines that are no longer, or never were, in its journal. They don't
+/// end in `.jsonl`: every file of the folder that does is a journal.
+const TORN: &str = ".torn-";
+const FENCED: &str = ".fenced-";
+
+/// Whether a file beside the journal of a run has lines that were cut off it.
+pub(crate) fn is_cut_off(run_id: &str, name: &str) -> bool {
+    name.strip_prefix(run_id).is_some_and(|rest| rest.starts_with(TORN) || rest.starts_with(FENCED))
+}
+
+/// Keeps lines that another session's replaced, beside the journal. The same lines are kept once.
+pub(crate) fn set_aside(journal: &Path, lines: &[u8]) -> Result<PathBuf, Error> {
+    save(journal, FENCED, lines)
+}
+
+fn save(journal: &Path, kind: &str, bytes: &[u8]) -> Result<PathBuf, Error> {
+    let stem = journal.file_stem().unwrap_or_default().to_string_lossy();
+    for n in 1..=u32::MAX {
+        let path = journal.with_file_name(format!("{stem}{kind}{n}"));
+        match files::write_new(&path, bytes) {
+            Ok(()) => return Ok(path),
+            Err(e) if e.io_kind() == Some(io::ErrorKind::AlreadyExists) => {
+                // Killed after it was kept and before it was cut off.
+                let is_same = |had: Vec<u8>| kind == FENCED && had == bytes;
+                if files::read_capped(&path, bytes.len() as u64).is_ok_and(is_same) {
+                    return Ok(path);
+                }
+            }
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Err(files::Error::refused(journal, "there are too many cut off ends beside it").into())
 }
 
 impl Drop for Journal {
@@ -336,6 +380,22 @@ impl Drop for Journal {
         // while the lock is held, and every holder writes its own.
         let _ = self.dir.remove(sidecar(&self.run_id));
     }
+}
+
+/// The bytes of a whole journal, checked as one that is read from its file.
+pub(crate) fn check(run_id: &str, bytes: Vec<u8>) -> Result<Text, Error> {
+    let mut checked = verify::check(bytes, run_id);
+    match checked.damage.take() {
+        None => Ok(checked.into_text()),
+        Some(JournalDamage { line, byte, why }) => {
+            Err(Error::Damaged { file: PathBuf::from(format!("{run_id}.jsonl")), line, byte, why })
+        }
+    }
+}
+
+/// One line without its line break, if its checksum holds. Nothing says that it follows another.
+pub(crate) fn read_line(line: &[u8]) -> Result<Read<'_>, LineFault> {
+    frame::decode(line).map(|frame| frame.read)
 }
 
 pub(super) fn locate(dir: &Path, run_id: &str) -> Result<(Dir, String, PathBuf), Error> {

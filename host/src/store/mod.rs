@@ -19,6 +19,7 @@ pub mod index;
 pub mod journal;
 pub mod lock;
 pub mod memory;
+pub mod metrics_key;
 pub mod names;
 pub mod notified;
 pub mod own_runs;

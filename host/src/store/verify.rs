@@ -67,10 +67,20 @@ impl Text {
         frame::read(line).expect("the line was read when it was verified").read
     }
 
+    /// All lines, byte for byte.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// The digest of the first `lines` lines, byte for byte; nothing where there are fewer.
     pub(crate) fn digest_of(&self, lines: usize) -> Option<String> {
         let last = self.rows.get(lines.checked_sub(1)?)?;
         Some(files::digest(&self.bytes[..last.start + last.length as usize]))
+    }
+
+    /// Where the first `lines` lines end.
+    pub(crate) fn end_of(&self, lines: usize) -> usize {
+        self.rows.get(lines).map_or(self.bytes.len(), |row| row.start)
     }
 
     pub(crate) fn last_line(&self) -> Option<&[u8]> {

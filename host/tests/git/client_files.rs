@@ -133,7 +133,7 @@ fn c_01_work_beside_hidden_files_survives_a_crash() {
     let slot = world.pool().take(WorkspaceKind::Maker, "run", &base).unwrap();
     put(&slot.tree(), ".claude/settings.json", "made\n");
     drop(slot);
-    let mut left = world.pool().pending(Some("run"));
+    let mut left = world.pool().pending(Some("run")).unwrap();
     let made = collect(&mut left[0], &base);
     let show = |path: &str| world.git(&["show", &format!("{}:{path}", made.commit)]);
     left[0].publish(&[(made.commit.clone(), "refs/archeflow/keep/run/do.1".to_owned())]).unwrap();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use archeflow_core::text::short_text;
+use archeflow_host::control::Requester;
 use archeflow_host::detached::Detached;
 use axum::body::{Bytes, to_bytes};
 use axum::extract::{Request, State};
@@ -21,13 +22,11 @@ use crate::offers::{self, Offer};
 use crate::run_model::RunModel;
 use crate::server::Ui;
 use crate::sprints;
+use crate::starting::{Came, Decision, FIRST_LINE, LOOK, decision_options};
 
 /// Of a form.
 const BYTES: usize = 64 * 1024;
 const BODY_TIME: Duration = Duration::from_secs(15);
-/// How long a command may take to write its first line before the page is shown without it.
-const FIRST_LINE: Duration = Duration::from_secs(20);
-const LOOK: Duration = Duration::from_millis(30);
 /// Of a person's text.
 const TEXT: usize = 20_000;
 
@@ -103,6 +102,8 @@ fn wrong_text(offer: &Offer, text: &str) -> Option<&'static str> {
         Some("This choice needs a text.")
     } else if !offer.needs_text && !empty {
         Some("This choice passes no text on. Choose one that does, or empty the field.")
+    } else if let Some(why) = offer.wrong_amount(text) {
+        Some(why)
     } else if text.chars().count() > TEXT {
         Some("The text is longer than 20,000 characters.")
     } else if text.contains('\0') {
@@ -128,16 +129,8 @@ fn answer(ui: &Ui, run: &RunModel, status: StatusCode, words: &Markup, text: &st
 }
 
 fn start(ui: &Ui, run: &RunModel, offer: &Offer, text: &str, steers: bool) -> Response {
-    let mut options = Vec::new();
-    if offer.command.starts_with("archeflow loop ") {
-        options.extend(["--run".to_owned(), run.id.clone()]);
-    }
-    options.extend(["--by", "ui"].map(str::to_owned));
-    if !steers {
-        let at = run.run().decision_line().to_string();
-        options.extend(["--at", &at, "--unattended"].map(str::to_owned));
-    }
-    let arguments = offer.arguments(&options, text);
+    let at = (!steers).then(|| run.run().decision_line());
+    let arguments = offer.arguments(&decision_options(run, offer, Requester::Page, at), text);
     let Some(state) = ui.catalog.state() else { return missing(ui, "There is no state folder.") };
     let root = &run.repository.root;
     let started = match Detached::start(&ui.program, &arguments, root, state) {
@@ -147,7 +140,7 @@ fn start(ui: &Ui, run: &RunModel, offer: &Offer, text: &str, steers: bool) -> Re
             return answer(ui, run, StatusCode::INTERNAL_SERVER_ERROR, &words, text);
         }
     };
-    match outcome(&started, run, offer, text, steers) {
+    match (Decision { run, offer, text, by: Requester::Page, steers }).outcome(&started) {
         Came::Begun => to(&run.address()),
         Came::Refused(code) => {
             let now = RunModel::read(&run.repository, &run.id, run.foreign);
@@ -254,47 +247,6 @@ fn to_its_end(ui: &Ui, arguments: &[String], folder: &Path) -> Result<(), Markup
         }
     }
     Ok(())
-}
-
-enum Came {
-    Begun,
-    /// With its exit code.
-    Refused(Option<i32>),
-}
-
-/// Waits until the decision is in the journal or the command has ended. One that takes longer is under way.
-///
-/// Others may decide at the same moment, so that the journal has grown says nothing: the line has to be this decision.
-fn outcome(started: &Detached, run: &RunModel, offer: &Offer, text: &str, steers: bool) -> Came {
-    let journal = run.repository.events().join(format!("{}.jsonl", run.id));
-    let begun = Instant::now();
-    let (mut seen, mut is_there) = (run.end(), false);
-    while begun.elapsed() < FIRST_LINE {
-        // Asked first: what it wrote before it ended is in the journal then.
-        let ended = started.ended();
-        let length = length(&journal);
-        if length != seen {
-            seen = length;
-            is_there = is_in_journal(run, offer, text);
-        }
-        match ended {
-            _ if is_there && !steers => return Came::Begun,
-            Some(Some(0)) => return Came::Begun,
-            Some(code) => return Came::Refused(code),
-            None => std::thread::sleep(LOOK),
-        }
-    }
-    Came::Begun
-}
-
-fn is_in_journal(run: &RunModel, offer: &Offer, text: &str) -> bool {
-    let now = RunModel::read(&run.repository, &run.id, run.foreign);
-    let entries = now.as_ref().map_or(&[][..], |now| now.entries.get(run.entries.len()..).unwrap_or(&[]));
-    entries.iter().any(|entry| offer.is_made_by(&entry.event, text))
-}
-
-fn length(path: &Path) -> u64 {
-    std::fs::metadata(path).map_or(0, |meta| meta.len())
 }
 
 fn to(address: &str) -> Response {

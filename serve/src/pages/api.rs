@@ -1,12 +1,9 @@
 //! `GET /api/…`: the object that a command prints with `--json`, printed by that command. So there is one place that knows
 //! how it looks, and a script that reads it here and one that starts the program read the same.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
-use archeflow_core::text::short_text;
-use archeflow_host::detached::Detached;
 use axum::body::Body;
 use axum::extract::{Path as Segments, RawQuery, State};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -17,12 +14,7 @@ use super::run::model;
 use super::{Fields, drawn, with_type};
 use crate::catalog::Overview;
 use crate::server::Ui;
-use crate::sprints;
-
-/// How long a command may take.
-const TIME: Duration = Duration::from_secs(30);
-/// The longest answer, in bytes.
-const LONGEST: u64 = 64 * 1024 * 1024;
+use crate::{sprints, starting};
 
 pub(crate) async fn inbox(State(ui): State<Arc<Ui>>) -> Response {
     drawn(ui, |ui| printed(ui, &["status", "--json"], &ui.cwd)).await
@@ -118,17 +110,9 @@ fn printed(ui: &Ui, words: &[&str], folder: &Path) -> Response {
         return failed(StatusCode::INTERNAL_SERVER_ERROR, "there is no state folder");
     };
     let arguments: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-    let folder = if folder.is_dir() { folder.to_owned() } else { PathBuf::from("/") };
-    let answer = Detached::start_for_output(&ui.program, &arguments, &folder, state)
-        .and_then(|started| started.output(TIME, LONGEST).map(|output| (output, started.said())));
-    match answer {
-        Err(error) => failed(StatusCode::INTERNAL_SERVER_ERROR, &format!("it can't be read: {error}")),
-        Ok((output, said)) if output.is_empty() => {
-            let said = short_text(said.trim(), 2_000);
-            let why = if said.is_empty() { "the command printed nothing; is the disk full?" } else { &said };
-            failed(StatusCode::INTERNAL_SERVER_ERROR, why)
-        }
-        Ok((output, _)) => {
+    match starting::printed(&ui.program, &arguments, folder, state) {
+        Err(words) => failed(StatusCode::INTERNAL_SERVER_ERROR, &words),
+        Ok(output) => {
             let mut response = Response::new(Body::from(output));
             response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
             response

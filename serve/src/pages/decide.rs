@@ -128,6 +128,7 @@ fn form(ui: &Ui, run: &RunModel, offers: &[Offer], is_run_page: bool) -> Markup 
         Some(offer) if offer.command.starts_with("archeflow answer ") => {
             "Your answer, as the agents will read it"
         }
+        Some(offer) if offer.wants_amount => "The new limit of the whole run, in dollars",
         _ => "Your words, as the agents will read them",
     };
     html! {

@@ -6,7 +6,7 @@ use archeflow_core::event::QuestionKind;
 use archeflow_core::model::{Reason, RunStatus, counted};
 use archeflow_core::projections::view::capital;
 use archeflow_core::run::Run;
-use archeflow_core::text::short_line;
+use archeflow_core::text::{branch_name, short_line};
 use archeflow_host::clock;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
@@ -182,7 +182,7 @@ fn first_sentence(text: &str) -> String {
 
 pub(crate) fn target(run: &Run) -> String {
     let target = run.request.as_ref().map_or("", |request| request.base.target.as_str());
-    short_line(target.strip_prefix("refs/heads/").unwrap_or(target), 80)
+    short_line(branch_name(target), 80)
 }
 
 fn chip(active: &ActiveRun) -> Markup {

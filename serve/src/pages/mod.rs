@@ -7,6 +7,7 @@ mod decide;
 pub(crate) mod inbox;
 mod layout;
 mod lists;
+mod metrics;
 pub(crate) mod run;
 mod runs;
 pub(crate) mod sprints;
@@ -23,7 +24,7 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use maud::{DOCTYPE, Markup, html};
 
-use crate::access::{IN, POLICY, Refusal};
+use crate::access::{IN, METRICS, POLICY, Refusal};
 use crate::feeds::{self, Subject};
 use crate::server::Ui;
 
@@ -34,6 +35,9 @@ pub(crate) fn router(ui: Arc<Ui>) -> Router {
     let mut router = Router::new();
     if !ui.read_only {
         router = router.route("/do", post(act::act));
+    }
+    if ui.access.metrics.is_some() {
+        router = router.route(METRICS, get(metrics::page));
     }
     router
         .route(IN, get(enter))

@@ -14,6 +14,7 @@ pub fn draw(report: &Report<'_>) -> String {
     let story = report.story;
     let mut out = String::new();
     overview(&mut out, report);
+    at_home(&mut out, story);
     if let Some(page) = &story.page {
         broke(&mut out, page);
     }
@@ -29,6 +30,26 @@ pub fn draw(report: &Report<'_>) -> String {
     if let Some(dag) = report.dag {
         let _ = write!(out, "\n## Events\n\n```text\n{}```\n", fenced(&graph::plain(dag)));
     }
+    foot(&mut out, story);
+    out
+}
+
+/// The same for other people, such as the readers of a pull request: without what is on this machine only, such as commands,
+/// paths and next steps.
+pub fn for_others(report: &Report<'_>) -> String {
+    let story = report.story;
+    let mut out = String::new();
+    overview(&mut out, report);
+    flow(&mut out, story);
+    lives(&mut out, story);
+    convergence(&mut out, story);
+    corrections(&mut out, story);
+    decisions(&mut out, story);
+    foot(&mut out, story);
+    out
+}
+
+fn foot(out: &mut String, story: &Story) {
     let _ = write!(
         out,
         "\n---\n\nMade from the journal of `{}`, {} lines, by archeflow {}. `#n` is a line of it.\n",
@@ -36,7 +57,6 @@ pub fn draw(report: &Report<'_>) -> String {
         story.overview.events,
         markdown(&story.overview.version, 40)
     );
-    out
 }
 
 fn overview(out: &mut String, report: &Report<'_>) {
@@ -59,6 +79,10 @@ fn overview(out: &mut String, report: &Report<'_>) {
             markdown(&fact.more, 200)
         );
     }
+}
+
+/// The agents' commands, and what to type next.
+fn at_home(out: &mut String, story: &Story) {
     let agents: Vec<String> =
         story.overview.agents.iter().take(12).map(|agent| code_span(agent, 120)).collect();
     if !agents.is_empty() {

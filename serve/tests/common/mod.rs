@@ -81,6 +81,7 @@ impl World {
             cwd: self.folder.path().join("nowhere"),
             idle_exit: None,
             state: Some(self.state()),
+            metrics_key: None,
             version: "test",
             limits: Limits::default(),
         })

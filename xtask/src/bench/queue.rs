@@ -3,6 +3,8 @@
 //! The sprint has 10,000 items in 500 repositories. One of them runs, with an agent that waits at a gate, and all others
 //! wait for a person; so nothing is to be done. The processor time is that of the sprint's own process. Then a person
 //! approves one item after the other by replacing the file, as editors do, and the sprint's log tells when it was claimed.
+//!
+//! A decision is what follows from one report, in the core alone: with 10,000 items it must take what it takes with 400.
 
 use std::fs::{self, File, create_dir_all, write};
 use std::io::{Read, Seek, SeekFrom};
@@ -12,6 +14,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use archeflow_core::model::{Money, Reason, RunStatus};
+use archeflow_core::sprint::event::{FORMAT, RunEnd, SprintEvent};
+use archeflow_core::sprint::policy::{Room, SprintPolicy};
+use archeflow_core::sprint::{Sprint, run_id};
 use rustix::fs::FlockOperation;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -22,6 +28,11 @@ use super::{Bench, Goal, Row, Rows, best, ms};
 const ITEMS: usize = 10_000;
 const REPOSITORIES: usize = 500;
 const LISTED: usize = 20_000;
+/// A queue that anybody would call short.
+const FEW: usize = 400;
+/// Of the sprint that only decides.
+const SLOTS: u32 = 50;
+const STEPS: u32 = 1_000;
 /// Items that are approved one after the other.
 const CHANGES: usize = 5;
 const WATCHED: Duration = Duration::from_secs(10);
@@ -41,13 +52,78 @@ pub(super) fn measure(bench: &Bench) -> Rows {
     }
     waiting.end()?;
     let listed = list(bench, LISTED)?;
+    let few = best(5, || decision(FEW))?;
+    let many = best(5, || decision(ITEMS))?;
     let row =
         |what: String, ours, unit, goal| Row { what, floor: None, ours, unit, goal: Goal::AtMost(goal) };
     Ok(vec![
         row(format!("a sprint that waits, {ITEMS} items: of a core"), share * 100.0, "%", 2.0),
         row(format!("a change of its queue, longest of {CHANGES}"), ms(claimed), "ms", 100.0),
         row(format!("sprint list, {LISTED} items"), ms(listed), "ms", 60.0),
+        Row {
+            what: format!("a decision with {ITEMS} items against {FEW}"),
+            floor: Some(ms(few) * 1e3),
+            ours: ms(many) * 1e3,
+            unit: "us",
+            goal: Goal::Times(3.0),
+        },
     ])
+}
+
+/// The time from a report to what follows from it, with so many items of which most wait. Items are claimed, run, landed
+/// and settled one after the other.
+fn decision(items: usize) -> Result<Duration, Fault> {
+    let policy =
+        SprintPolicy { slots: SLOTS, budget_usd: Some(Money(u64::MAX / 1_000)), ..SprintPolicy::default() };
+    let mut sprint = Sprint::default();
+    let version = "bench".to_owned();
+    sprint.hear(0, SprintEvent::Start { policy, autonomous: true, version, format: FORMAT });
+    for n in 0..items {
+        let status = "pending";
+        let item = json!({ "id": name(n), "project": project(n), "task": task(n), "priority": "P1", "estimate": "S", "status": status });
+        sprint.hear(0, SprintEvent::Seen { item: serde_json::from_value(item)? });
+    }
+    sprint.settle(0, Room::PLENTY);
+    let begun = Instant::now();
+    let mut steps = 0;
+    while steps < STEPS {
+        let (start_seq, order) =
+            sprint.open.iter().next().map(|(seq, order)| (*seq, order.clone())).ok_or("no order is open")?;
+        sprint.hear(0, report(start_seq, &order)?);
+        sprint.settle(0, Room::PLENTY);
+        steps += 1;
+    }
+    Ok(begun.elapsed() / STEPS)
+}
+
+fn report(start_seq: u64, order: &SprintEvent) -> Result<SprintEvent, Fault> {
+    let end = |run_id: &str, status| RunEnd {
+        run_id: run_id.to_owned(),
+        status: Some(status),
+        reason: Some(Reason::Approved),
+        detail: String::new(),
+        cycles: 1,
+        cost_usd: Money(1),
+        took_ms: 1,
+        stopped: false,
+        landed_as: None,
+        accounts: Vec::new(),
+        busy: None,
+    };
+    if let SprintEvent::Claim { .. } = order {
+        return Ok(SprintEvent::Claimed { start_seq, fence: Some(1), left: None });
+    }
+    if let SprintEvent::Run { item, attempt, .. } = order {
+        let end = end(&run_id("bench", item, *attempt), RunStatus::AwaitingMerge);
+        return Ok(SprintEvent::Ended { start_seq, end });
+    }
+    if let SprintEvent::Land { run_id, .. } = order {
+        return Ok(SprintEvent::Landed { start_seq, end: end(run_id, RunStatus::Merged) });
+    }
+    if let SprintEvent::Settle { .. } = order {
+        return Ok(SprintEvent::Settled { start_seq });
+    }
+    Err(format!("an order that is not expected: {order:?}").into())
 }
 
 /// The shortest of several times that `sprint list` takes for a queue of this length.

@@ -3,7 +3,7 @@
 use super::scan::{self, SourceLine};
 use super::{Complaint, Tree, complaint};
 
-const RUST: [&str; 5] = ["core/", "host/", "serve/", "app/", "xtask/"];
+const RUST: [&str; 6] = ["core/", "host/", "serve/", "fleet/", "app/", "xtask/"];
 
 /// A longer file should be split.
 const SOURCE_AT_MOST: usize = 700;
@@ -33,7 +33,7 @@ pub(super) fn long_files(tree: &Tree) -> Vec<Complaint> {
 pub(super) fn system_imports(tree: &Tree) -> Vec<Complaint> {
     let names = ["rustix::", "libc::", "std::os::unix", "std::os::linux"];
     let mut found = Vec::new();
-    for (path, lines) in tree.sources(&["core/src/", "host/src/", "app/src/"]) {
+    for (path, lines) in tree.sources(&["core/src/", "host/src/", "fleet/src/", "app/src/"]) {
         if path.starts_with("host/src/platform/") {
             continue;
         }

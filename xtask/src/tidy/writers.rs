@@ -4,23 +4,37 @@
 use super::scan::SourceLine;
 use super::{Complaint, Tree, complaint};
 
-const PROGRAM: [&str; 4] = ["core/src/", "host/src/", "serve/src/", "app/src/"];
+const PROGRAM: [&str; 5] = ["core/src/", "host/src/", "serve/src/", "fleet/src/", "app/src/"];
 
-/// Git commands that can destroy work, or reach out of the machine. None of them has a use here.
+/// Git commands that can destroy work, or reach out of the machine. None of them has a use here, except for [`PUSHES`].
 const NEVER: [&str; 7] = ["clean", "stash", "gc", "prune", "push", "filter-branch", "reflog"];
 
 /// Words that destroy in company: a command, and what must not be in the same list of arguments.
-const NEVER_TOGETHER: [(&str, &[&str]); 6] = [
+const NEVER_TOGETHER: [(&str, &[&str]); 7] = [
     ("reset", &["--hard", "--merge", "--keep"]),
     ("checkout", &["-f", "--force"]),
     ("switch", &["-f", "--force", "--discard-changes"]),
     ("branch", &["-D", "-d", "--delete", "-f", "--force"]),
     ("worktree", &["remove", "prune", "--force"]),
     ("read-tree", &["--reset"]),
+    (
+        "push",
+        &["-f", "--force", "--force-with-lease", "--mirror", "--delete", "-d", "--prune", "--all", "--tags"],
+    ),
 ];
 
 /// A table of words in reviews: `clean` is a verdict there, and the core starts no program.
 const WORDS: &str = "core/src/read/words.rs";
+
+/// Who may name a push (decision 083). Only what a person types leads there: no setting, no agent and no repository does.
+/// Without force it adds commits to a branch of a remote, and removes none.
+const PUSHES: [(&str, &str); 2] = [
+    (
+        "host/src/git/remote.rs",
+        "`archeflow pr --push` and `archeflow run --remote`, which a person types; never by force",
+    ),
+    ("app/src/commands/pr.rs", "prints the command for a person to type"),
+];
 
 /// A whole command line inside one literal, as a shell would get it.
 const NEVER_IN_A_LINE: [&str; 9] = [
@@ -42,6 +56,10 @@ pub(super) fn destructive_git(tree: &Tree) -> Vec<Complaint> {
             for string in &line.strings {
                 let alone = NEVER.contains(&string.as_str()) && !path.ends_with(WORDS);
                 let spelled_out = NEVER_IN_A_LINE.iter().any(|never| string.contains(never));
+                let is_push = string == "push" || string.starts_with("git push origin ");
+                if is_push && PUSHES.iter().any(|(file, _)| path.ends_with(file)) {
+                    continue;
+                }
                 if alone || spelled_out {
                     found.push(complaint(path, line.number, format!("`{string}` can destroy work")));
                 }
@@ -75,7 +93,8 @@ fn together<'a>(
 }
 
 /// Who starts processes. All of them go through `children`, which the sweep for leftovers relies on.
-const STARTERS: [(&str, &str); 12] = [
+const STARTERS: [(&str, &str); 13] = [
+    ("fleet/src/server/process.rs", "the fleet's message server; it goes through `children`"),
     ("host/src/platform/macos.rs", "agents, tests and hooks, where `fork` is the way"),
     ("host/src/platform/watcher.rs", "the watcher, which is this program; it goes through `children`"),
     ("host/src/platform/children.rs", "starts and registers every process"),
@@ -97,7 +116,7 @@ pub(super) fn processes(tree: &Tree) -> Vec<Complaint> {
 pub(super) fn printing(tree: &Tree) -> Vec<Complaint> {
     let words = ["println!", "print!", "eprintln!", "eprint!", "io::stdout", "io::stderr"];
     let printers = [("host/src/backends/script.rs", "an agent's answer is its standard output")];
-    outside(tree, &["core/src/", "host/src/", "serve/src/"], &printers, &words, "prints")
+    outside(tree, &["core/src/", "host/src/", "serve/src/", "fleet/src/"], &printers, &words, "prints")
 }
 
 /// Results go through one place that checks and flushes every write, so a full disk is never reported as success.
@@ -144,7 +163,10 @@ const WRITES: [&str; 22] = [
 ];
 
 /// Who changes files, and which.
-const WRITERS: [(&str, &str); 52] = [
+const WRITERS: [(&str, &str); 60] = [
+    ("fleet/src/join.rs", "join files, each once and for its owner only"),
+    ("fleet/src/server/folder.rs", "the folder of a fleet's server, and join files of removed members"),
+    ("host/src/telemetry/tools.rs", "which tools an agent used, in the folder of its attempt"),
     ("host/src/detached.rs", "what a command that a page started prints, in a file without a name"),
     ("host/src/control/mod.rs", "the folder of the control sockets, private to the user"),
     ("host/src/control/server.rs", "the control socket of a run, made and removed"),
@@ -155,10 +177,12 @@ const WRITERS: [(&str, &str); 52] = [
     ("host/src/store/dir.rs", "the folder handle all state goes through"),
     ("host/src/store/files.rs", "small files in one step"),
     ("host/src/store/places.rs", "the folders themselves"),
+    ("host/src/forge/record.rs", "what was posted on a pull request, in the state folder"),
     ("host/src/store/notified.rs", "which messages were sent, in the state folder"),
     ("host/src/store/presence.rs", "locks of those who look at a run, in the state folder"),
     ("host/src/store/breakers.rs", "which accounts are limited, in the state folder"),
     ("host/src/config/trust.rs", "what the user approved"),
+    ("host/src/client_setup/mod.rs", "what makes a coding agent know archeflow, after a person agreed"),
     ("host/src/proc/sink.rs", "what a process prints"),
     ("host/src/model_agent/tools/tree.rs", "what a Maker without a client writes, in its working copy"),
     ("host/src/executors/agent/mod.rs", "an attempt's scratch folder"),
@@ -178,6 +202,9 @@ const WRITERS: [(&str, &str); 52] = [
     ("host/src/agent_loop/cycle.rs", "the cycle file in the user's working tree, and its lock"),
     ("host/src/agent_loop/battery/old_tests.rs", "tests from before a loop, in a scratch copy of a step"),
     ("host/src/projections.rs", "files that follow from the log"),
+    ("host/src/git/bundle.rs", "a bundle that carries a run, in a git directory of its own"),
+    ("host/src/transfer.rs", "an imported run: artifacts and journal; and files that a bundle is made of"),
+    ("host/src/transfer/take_over.rs", "attempts of lines that gave way to another session's"),
     ("host/src/rollback.rs", "artifacts of phases that a run goes back to or before"),
     ("host/src/git/files.rs", "files of our own git directories"),
     ("host/src/git/native/checkout.rs", "files of working copies"),
@@ -268,6 +295,24 @@ mod tests {
         ] {
             complains(destructive_git, &[("host/src/a.rs", text)], &[]);
         }
+    }
+
+    #[test]
+    fn r10_one_push_that_a_person_types() {
+        let push = "let args = [\"push\", \"--no-verify\", remote, &refspec];";
+        let printed = "format!(\"git push origin {commit}\");";
+        complains(destructive_git, &[(PUSHES[0].0, push), (PUSHES[1].0, printed)], &[]);
+        complains(destructive_git, &[("host/src/a.rs", push)], &["host/src/a.rs:1"]);
+        complains(destructive_git, &[("host/src/a.rs", printed)], &["host/src/a.rs:1"]);
+        for force in ["-f", "--force", "--force-with-lease", "--mirror", "--delete", "--tags", "--all"] {
+            let text = format!("let args = [\"push\", \"{force}\", remote];");
+            complains(destructive_git, &[(PUSHES[0].0, &text)], &[&format!("{}:1", PUSHES[0].0)]);
+        }
+        complains(
+            destructive_git,
+            &[(PUSHES[1].0, "sh(\"git push --force\");")],
+            &["app/src/commands/pr.rs:1"],
+        );
     }
 
     #[test]

@@ -139,8 +139,8 @@ pub(crate) struct LoopSession {
     /// Show progress full screen
     #[arg(long)]
     pub(crate) tui: bool,
-    /// Origin of the words, set by pages
-    #[arg(long, value_name = "WAY", hide = true, value_parser = ["ui"])]
+    /// Origin of the words, set by pages and by the server for coding agents
+    #[arg(long, value_name = "WAY", hide = true, value_parser = ["ui", "mcp"])]
     pub(crate) by: Option<String>,
     /// Line of the journal that they are about, set by pages; refused if the loop has moved
     #[arg(long, value_name = "LINE", hide = true)]

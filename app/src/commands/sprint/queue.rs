@@ -19,6 +19,11 @@ const LARGEST_LIST: u64 = 16 << 20;
 pub(super) fn add(args: &SprintAdd) -> Result<CommandOutput, Failure> {
     let place = place(&args.place)?;
     let lies = projects(&args.place, &place)?.join(&args.project);
+    // The author of a proposal can't make the folder.
+    if args.propose && !lies.is_dir() {
+        let message = format!("there is no folder {}", lies.display());
+        return Err(Failure::usage(message, "Name a project that is there; . is the folder of the queue"));
+    }
     let extra = Extra { notes: args.notes.clone(), source: None };
     let item = place.change(|queue| {
         let item = QueueItem {
@@ -27,7 +32,7 @@ pub(super) fn add(args: &SprintAdd) -> Result<CommandOutput, Failure> {
             task: args.task.clone(),
             priority: Priority::P2,
             estimate: TaskSize::M,
-            status: ItemStatus::Pending,
+            status: if args.propose { ItemStatus::Proposed } else { ItemStatus::Pending },
             depends_on: args.depends_on.clone(),
             workflow: args.workflow.clone(),
             files: args.files.clone(),

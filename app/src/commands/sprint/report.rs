@@ -19,7 +19,9 @@ pub(super) fn run(args: &SprintReport) -> Result<CommandOutput, Failure> {
     let queue = place.read()?;
     let facts =
         PageFacts { reading: &reading, queue: &queue, place: &place, projects: &projects, now: clock::now() };
-    let text = if args.place.json {
+    let text = if args.prometheus {
+        watch::prometheus(&reading, &projects, facts.now)
+    } else if args.place.json {
         format!("{}\n", safe_json(&object(&facts)))
     } else {
         safe(&page::report(&facts))

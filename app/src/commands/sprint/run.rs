@@ -18,8 +18,9 @@ use archeflow_core::sprint::{ItemStage, ItemState, Sprint};
 use archeflow_host::drive::Asked;
 use archeflow_host::proc;
 use archeflow_host::sprint::center;
-use archeflow_host::sprint::crew::Crew;
+use archeflow_host::sprint::crew::SprintSetup;
 use archeflow_host::sprint::drive::{self, SprintDriver, SprintEnded, SprintMessage, SprintObserver};
+use archeflow_host::sprint::local_crew::{LocalCrew, LocalRuns};
 use archeflow_host::sprint::queue::Error;
 use archeflow_host::sprint::settings;
 use archeflow_host::store::places::Places;
@@ -66,26 +67,25 @@ pub(super) fn run(args: &SprintRun) -> Result<CommandOutput, Failure> {
     if opened.sprint.begun {
         tell!("note: going on with {sprint_id}, which was interrupted");
     }
-    let crew = Crew {
-        tag: format!("{sprint_id}.{}", std::process::id()),
-        sprint_id: sprint_id.clone(),
-        projects: projects(&args.place, &place)?,
-        place,
+    let (projects, tag) = (projects(&args.place, &place)?, format!("{sprint_id}.{}", std::process::id()));
+    let center = center::file(&place);
+    let crew = LocalCrew::new(LocalRuns {
+        projects: projects.clone(),
         me: env.me,
         cwd: env.cwd,
         env: env.variables,
         said: run_flags(args),
         no_sandbox: args.unsafe_no_sandbox,
-        watch: proc::Watch::new(),
-    };
+        tag: tag.clone(),
+    });
+    let setup = SprintSetup { sprint_id: sprint_id.clone(), place, projects, tag };
     proc::become_subreaper();
-    let mut driver = SprintDriver::new(opened, crew);
+    let mut driver = SprintDriver::new(opened, setup, Arc::new(crew));
     if let Some(state) = state {
         driver.notifier = session::notifier(&notify, &state, !args.autonomous)?;
     }
     let interrupted = Arc::new(AtomicBool::new(false));
     listen(&driver, Arc::clone(&interrupted));
-    let center = center::file(&driver.crew().place);
     let mut observer = Lines { paint: Paint::for_stderr(), interrupted, center };
     driver.begin(&mut observer, policy, args.autonomous, env!("CARGO_PKG_VERSION"))?;
     let ended = driver.drive(&mut observer);
@@ -157,7 +157,7 @@ fn listen(driver: &SprintDriver, interrupted: Arc<AtomicBool>) {
     let (post, crew) = (driver.post(), driver.crew());
     let heard = proc::signals::listen(move |signal| {
         if interrupted.swap(true, Ordering::SeqCst) {
-            crew.watch.kill_now();
+            crew.kill_now();
         }
         let _ = post.send(SprintMessage::Signal(signal));
     });

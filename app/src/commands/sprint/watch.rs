@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use archeflow_core::projections::board::{BoardRow, RunProgress, SprintBoard, SprintFacts};
+use archeflow_core::projections::prometheus;
 use archeflow_core::projections::view::seconds;
 use archeflow_core::rules::run_names::{self, Meaning};
 use archeflow_host::sprint::queue::QueueFolder;
@@ -154,6 +155,16 @@ fn board_of(reading: &SprintReader, runs: &mut Runs, projects: &Path, now: u64) 
     let SprintReader { id, sprint, chronicle, .. } = reading;
     let facts = SprintFacts { id, sprint, chronicle, driven: reading.is_driven() };
     SprintBoard::of(facts, now, |project, run| runs.look(&projects.join(project), run).map(RunProgress::of))
+}
+
+/// The numbers of the sprint as it is now.
+pub(super) fn prometheus(reading: &SprintReader, projects: &Path, now: u64) -> String {
+    let SprintReader { id, sprint, chronicle, .. } = reading;
+    let facts = SprintFacts { id, sprint, chronicle, driven: reading.is_driven() };
+    let mut runs = Runs::default();
+    prometheus::sprint(facts, now, |project, run| {
+        runs.look(&projects.join(project), run).map(RunProgress::of)
+    })
 }
 
 /// Without a screen: the same once, as a table.

@@ -3,6 +3,7 @@
 use crate::event::{Decision, Entry, Event, FindingLine, Order, QuestionKind, RunRolledBack, Share};
 use crate::model::{PROGRAM, Phase, Seq, Severity, Speaker, TurnEvent, Verdict, counted};
 use crate::projections::view;
+use crate::text::branch_name;
 
 /// A choice of the program, as people read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -270,7 +271,7 @@ pub fn ordered(order: &Order) -> String {
 }
 
 fn branch(target: &str) -> &str {
-    target.strip_prefix("refs/heads/").unwrap_or(target)
+    branch_name(target)
 }
 
 /// The rule a reason ends with, as in `no more research (AF-144)`.

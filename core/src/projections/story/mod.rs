@@ -23,6 +23,7 @@ use crate::model::{
 use crate::projections::handoff;
 use crate::projections::view::{self, ProgressLine, Tone, Why};
 use crate::run::Run;
+use crate::text::branch_name;
 
 pub use findings::{Life, State};
 
@@ -661,7 +662,7 @@ impl Teller {
             overview.lenses.clone_from(&request.lenses);
             overview.branch.clone_from(&request.branch);
             let target = &request.base.target;
-            overview.target = target.strip_prefix("refs/heads/").unwrap_or(target).to_owned();
+            overview.target = branch_name(target).to_owned();
             overview.base.clone_from(&request.base.commit);
             overview.version.clone_from(&request.version);
         }

@@ -16,7 +16,7 @@ use crate::run::{Cycle, Run};
 use serde::Serialize;
 
 use crate::strategies::of;
-use crate::text::one_line;
+use crate::text::{branch_name, one_line};
 
 /// How a line should feel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -267,7 +267,7 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
             act(&format!("Hook {}...", done.point.name()), one_line(&done.reason), tone)
         }
         Event::Report(Report::RunMerged(merged)) => {
-            let target = merged.base.strip_prefix("refs/heads/").unwrap_or(&merged.base);
+            let target = branch_name(&merged.base);
             act("Landing...", format!("merged to {target} ({})", short(&merged.commit)), Tone::Good)
         }
         Event::Report(Report::MergeRefused(refused)) => {

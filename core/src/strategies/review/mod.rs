@@ -3,6 +3,7 @@
 mod decide;
 mod results;
 mod state;
+mod threads;
 mod unused;
 mod view;
 
@@ -12,6 +13,10 @@ pub use results::{
     remember,
 };
 
+pub use threads::{
+    LeftAlone, OnlyInSummary, RequestFacts, THREADS_AT_MOST, ThreadAction, ThreadFacts, ThreadPlan,
+    ThreadWord, thread_plan,
+};
 pub use unused::uses;
 
 pub(crate) struct ReviewStrategy;

@@ -17,8 +17,9 @@ use std::path::Path;
 use archeflow_core::model::{Domain, LoopPolicy, Policy, Price, Strategy, Tier, Workflow};
 use archeflow_core::rules::prices;
 use archeflow_core::settings::{
-    AllSettings, FilterChoice, KeepSettings, KeyHolder, NotifySettings, ProgramSettings, SandboxAccess,
-    SandboxReach, SettingKind, SettingRow, SettingValue, StrategyChoice, rows,
+    AllSettings, ClientSettings, FilterChoice, ForgeSettings, KeepSettings, KeyHolder, McpSettings,
+    NotifySettings, ProgramSettings, SandboxAccess, SandboxReach, SettingKind, SettingRow, SettingValue,
+    StrategyChoice, TelemetrySettings, rows,
 };
 use archeflow_core::sprint;
 
@@ -298,6 +299,26 @@ impl Settings {
     /// How a person is notified that a run waits.
     pub fn notify(&self) -> NotifySettings {
         self.all().program.notify
+    }
+
+    /// What is allowed in the clients of coding agents.
+    pub fn mcp(&self) -> McpSettings {
+        self.all().program.mcp
+    }
+
+    /// What the plugins of coding agents do by themselves.
+    pub fn client(&self) -> ClientSettings {
+        self.all().program.client
+    }
+
+    /// A forge of the user's own.
+    pub fn forge(&self) -> ForgeSettings {
+        self.all().program.forge
+    }
+
+    /// Where runs are sent as telemetry, and how much of them.
+    pub fn telemetry(&self) -> TelemetrySettings {
+        self.all().program.telemetry
     }
 
     /// The same as the sandbox takes it.

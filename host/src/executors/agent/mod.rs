@@ -117,10 +117,10 @@ impl<'a> Attempt<'a> {
 
     fn perform(&self, send: &Sender<Message>) -> Result<Report, Fault> {
         if let Some(done) = self.read_done() {
-            return self.conclude(&done, self.pending().as_mut());
+            return self.conclude(&done, self.pending()?.as_mut());
         }
         if self.folder.is_dir() {
-            return self.lost(self.pending().as_mut(), "the program stopped while this agent was out");
+            return self.lost(self.pending()?.as_mut(), "the program stopped while this agent was out");
         }
         let at = oid(&self.inputs.start.at)?;
         self.write_folder()?;
@@ -136,7 +136,7 @@ impl<'a> Attempt<'a> {
             Role::Maker => {
                 let cut_short = self.keep_ref_of(self.inputs.start.attempt.saturating_sub(1));
                 let from = client::continued_from(self.world, self.seat.as_ref(), at, &cut_short)?;
-                let mut slot = self.world.copies.take_maker(&from)?;
+                let mut slot = self.world.copies.take_maker(&from, &self.name())?;
                 self.world.copies.get_ready(self.inputs.next, &from);
                 let done = self.run(&slot.tree(), false, send)?;
                 change::get_ready(&self.world.repo);

@@ -1,6 +1,6 @@
 //! The Maker's work: taken in from its working copy, and kept reachable.
 
-use archeflow_core::model::Change;
+use archeflow_core::model::{Change, Role};
 
 use super::super::looking;
 use super::{Attempt, Fault, oid};
@@ -90,9 +90,19 @@ impl Attempt<'_> {
         Ok(made_something.then_some(keep))
     }
 
-    /// The Maker's working copy as a crash left it.
-    pub(super) fn pending(&self) -> Option<Slot> {
-        self.world.pool.pending(Some(&self.world.run_id)).into_iter().next()
+    /// The Maker's working copy as a crash left it. Copies of earlier attempts may be there too, with what was too much
+    /// to take in.
+    pub(super) fn pending(&self) -> Result<Option<Slot>, Fault> {
+        if self.inputs.start.role != Role::Maker {
+            return Ok(None);
+        }
+        let left = self.world.pool.pending(Some(&self.world.run_id))?;
+        Ok(left.into_iter().find(|slot| slot.is_of(&self.name())))
+    }
+
+    /// Of this attempt, among all of the run.
+    pub(super) fn name(&self) -> String {
+        format!("{}-{}", self.inputs.seq, self.inputs.start.archetype)
     }
 }
 

@@ -8,29 +8,15 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::store::SubjectStore;
-use super::{Error, ResolvedSubject, about, names, patch};
+use super::{Error, PullRequestFacts, ResolvedSubject, about, names, patch};
+use crate::git::remote::{job, program, quiet_env};
 use crate::git::{ObjectId, Repo};
-use crate::proc::{self, Cause, Job, JobEnd, JobLimits, Sink, Watch};
+use crate::proc::{self, Cause, JobEnd, Sink, Watch};
 
 const TALK: Duration = Duration::from_secs(120);
 const DIFF: Duration = Duration::from_secs(600);
 const ANSWER: u64 = 4 * 1024 * 1024;
 const LARGEST_DIFF: u64 = 200 * 1024 * 1024;
-
-/// Asks no questions, opens no pager, and lets git run no monitor or hook.
-const QUIET: &[(&str, &str)] = &[
-    ("GH_PROMPT_DISABLED", "1"),
-    ("GH_NO_UPDATE_NOTIFIER", "1"),
-    ("GH_PAGER", "cat"),
-    ("NO_COLOR", "1"),
-    ("GIT_OPTIONAL_LOCKS", "0"),
-    ("GIT_TERMINAL_PROMPT", "0"),
-    ("GIT_CONFIG_COUNT", "2"),
-    ("GIT_CONFIG_KEY_0", "core.fsmonitor"),
-    ("GIT_CONFIG_VALUE_0", "false"),
-    ("GIT_CONFIG_KEY_1", "core.hooksPath"),
-    ("GIT_CONFIG_VALUE_1", "/dev/null"),
-];
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -44,7 +30,7 @@ struct View {
 }
 
 pub(super) fn pull_request(store: &SubjectStore<'_>, number: u32) -> Result<ResolvedSubject, Error> {
-    let gh = Forge::find(store.repo, number)?;
+    let gh = RequestClient::find(store.repo, number)?;
     let view = gh.view()?;
     let named = |text: &str| ObjectId::parse(text.as_bytes()).map_err(|error| gh.wrong(error.to_string()));
     let (onto, head) = (named(&view.base_ref_oid)?, named(&view.head_ref_oid)?);
@@ -65,43 +51,71 @@ pub(super) fn pull_request(store: &SubjectStore<'_>, number: u32) -> Result<Reso
         let tree = patch::applied(store, &onto, &diff, &name, &view.base_ref_name, &remedy)?;
         (onto.clone(), store.commit(&tree, &onto)?, String::new())
     };
-    let mut said =
-        about::quoted_section("What the pull request says", &format!("{}\n\n{}", view.title, view.body));
+    Ok(subject(number, (&view.title, &view.body), base, commit, &commits))
+}
+
+/// A request that was read by other means. Its commits are here, so that what is reviewed is what the forge has.
+pub(super) fn read_request(
+    store: &SubjectStore<'_>,
+    number: u32,
+    read: &PullRequestFacts,
+) -> Result<ResolvedSubject, Error> {
+    let wrong = |error: &dyn std::fmt::Display| Error::Forge { number, said: error.to_string() };
+    let missing = |what: &str| Error::NotFetched {
+        what: format!("{what} of pull request {number}"),
+        fetch: read.fetch.clone(),
+    };
+    let head = ObjectId::parse(read.head.as_bytes()).map_err(|error| wrong(&error))?;
+    let onto = ObjectId::parse(read.base.as_bytes()).map_err(|error| wrong(&error))?;
+    if !store.repo.has_commit(&head)? {
+        return Err(missing("the head"));
+    }
+    if !store.repo.has_commit(&onto)? {
+        return Err(Error::NotFetched {
+            what: format!("{}, which pull request {number} is for,", read.base_branch),
+            fetch: format!("origin {}", shell_word(&read.base_branch)),
+        });
+    }
+    let base = names::parted(store.repo, &onto, &head)?;
+    let commits = about::commits(&store.borrowing, &base, &head)?;
+    Ok(subject(number, (&read.title, &read.body), base, head, &commits))
+}
+
+fn subject(
+    number: u32,
+    (title, body): (&str, &str),
+    base: ObjectId,
+    commit: ObjectId,
+    commits: &str,
+) -> ResolvedSubject {
+    let mut said = about::quoted_section("What the pull request says", &format!("{title}\n\n{body}"));
     if !commits.is_empty() {
         said.push_str(&format!("\n{commits}"));
     }
-    Ok(ResolvedSubject {
+    ResolvedSubject {
         base,
         commit,
-        title: format!("#{number} {}", view.title),
+        title: format!("#{number} {title}"),
         key: format!("pr:{number}"),
         said,
         notes: Vec::new(),
         nothing: format!("pull request {number} changes no file"),
-    })
+    }
 }
 
-struct Forge {
+struct RequestClient {
     program: PathBuf,
     place: PathBuf,
     env: Vec<(OsString, OsString)>,
     number: u32,
 }
 
-impl Forge {
-    fn find(repo: &Repo, number: u32) -> Result<Forge, Error> {
-        let path = repo.env.get("PATH").cloned().or_else(|| std::env::var_os("PATH")).unwrap_or_default();
-        let places = std::env::split_paths(&path).filter(|place| place.is_absolute());
-        let mut programs = places.map(|place| place.join("gh"));
-        let program = programs.find(|gh| gh.is_file()).ok_or(Error::NoForge { number })?;
-        let own = std::env::vars_os().filter(|(name, _)| repo.env.get(&name.to_string_lossy()).is_none());
-        let theirs = repo.env.configuration().map(|(name, value)| (name.clone(), value.clone()));
-        let mut env: Vec<(OsString, OsString)> = own.chain(theirs).collect();
-        let quiet = QUIET.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        env.retain(|(name, _)| !QUIET.iter().any(|(quiet, _)| name == quiet));
-        env.extend(quiet);
+impl RequestClient {
+    fn find(repo: &Repo, number: u32) -> Result<RequestClient, Error> {
+        let program = program(repo, "gh").ok_or(Error::NoForge { number })?;
+        let env = quiet_env(repo);
         let place = repo.work_tree().unwrap_or(repo.git_dir()).to_owned();
-        Ok(Forge { program, place, env, number })
+        Ok(RequestClient { program, place, env, number })
     }
 
     fn view(&self) -> Result<View, Error> {
@@ -124,18 +138,9 @@ impl Forge {
         let number = self.number.to_string();
         let (verb, rest) = words.split_first().unwrap_or((&"view", &[]));
         let args = ["pr", verb, &number].into_iter().chain(rest.iter().copied());
-        let job = Job {
-            program: self.program.clone().into(),
-            args: args.map(OsString::from).collect(),
-            env: self.env.clone(),
-            cwd: self.place.clone(),
-            stdin: Vec::new(),
-            stdout,
-            stderr: Sink::memory(),
-            limits: JobLimits { total, ..JobLimits::default() },
-            tag: format!("forge.{}.{verb}", std::process::id()),
-            sandbox: None,
-        };
+        let args = args.map(OsString::from).collect();
+        let tag = format!("forge.{}.{verb}", std::process::id());
+        let job = job(&self.program, args, self.env.clone(), &self.place, (stdout, total, tag));
         let ended = proc::run(job, &Watch::new(), &mut |_, _| {});
         match &ended.cause {
             Cause::Exited(0) if ended.stdout.truncated => {
@@ -158,6 +163,17 @@ impl Forge {
     fn wrong(&self, said: String) -> Error {
         Error::Forge { number: self.number, said }
     }
+}
+
+/// What a forge's own client prints in the user's repository; nothing if it is not installed or fails.
+pub(crate) fn forge_client(repo: &Repo, name: &str, args: &[&str]) -> Option<String> {
+    let program = program(repo, name)?;
+    let place = repo.work_tree().unwrap_or(repo.git_dir());
+    let tag = format!("forge.{}.{name}", std::process::id());
+    let args = args.iter().map(OsString::from).collect();
+    let how = (Sink::Memory { keep: ANSWER }, TALK, tag);
+    let ended = proc::run(job(&program, args, quiet_env(repo), place, how), &Watch::new(), &mut |_, _| {});
+    (ended.cause == Cause::Exited(0)).then(|| String::from_utf8_lossy(&ended.stdout.bytes).into_owned())
 }
 
 /// A name that a user may paste into a shell.

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 
 use super::repo::{self, Repo, short_name};
 use super::{ObjectId, change, files, runner};
+pub(crate) use forge::forge_client;
 use store::SubjectStore;
 
 /// The change that is to be reviewed, as requested.
@@ -39,8 +40,20 @@ pub enum ReviewTarget {
     Commits { range: String },
     /// A diff or mails with diffs, applied to `base` or to HEAD.
     Patch { bytes: Vec<u8>, name: String, base: Option<String> },
-    /// A pull request, as the forge's own client reports it.
-    PullRequest { number: u32 },
+    /// A pull request, as the forge reports it; without that, as GitHub's own client does.
+    PullRequest { number: u32, read: Option<Box<PullRequestFacts>> },
+}
+
+/// A pull request that was read from its forge. Its commits have to be here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PullRequestFacts {
+    pub title: String,
+    pub body: String,
+    pub base: String,
+    pub head: String,
+    pub base_branch: String,
+    /// What `git fetch` needs to get its commits.
+    pub fetch: String,
 }
 
 /// A change that was copied and can no longer move.
@@ -163,7 +176,10 @@ fn make(
         ReviewTarget::Patch { bytes, name, base } => {
             patch::given(&subject_store, bytes, name, base.as_deref())?
         }
-        ReviewTarget::PullRequest { number } => forge::pull_request(&subject_store, *number)?,
+        ReviewTarget::PullRequest { number, read: None } => forge::pull_request(&subject_store, *number)?,
+        ReviewTarget::PullRequest { number, read: Some(read) } => {
+            forge::read_request(&subject_store, *number, read)?
+        }
     };
     let folder = folder(&subject_store.borrowing, &found.base)?;
     if !folder.is_empty() {

@@ -19,6 +19,8 @@ mod slot;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 pub use client_files::left_out;
 pub use collect::{CollectLimits, Collected};
@@ -66,6 +68,8 @@ pub enum Error {
     ForeignRef { reference: String },
     #[error("{} configures a coding agent and can't be kept out of its working copy: {source}", path.display())]
     ClientFile { path: PathBuf, source: io::Error },
+    #[error("{} is used by another process", dir.display())]
+    Busy { dir: PathBuf },
     #[error("a branch named `archeflow` is in the way of `archeflow/...`; rename it")]
     NameTaken,
     #[error(transparent)]
@@ -93,7 +97,7 @@ impl Pool {
     pub fn take(&self, kind: WorkspaceKind, owner: &str, commit: &ObjectId) -> Result<Slot, Error> {
         let slot = self.make_ready(kind, owner, commit)?;
         if kind == WorkspaceKind::Maker {
-            slot.hand_to_maker()?;
+            slot.hand_to_maker("")?;
         }
         Ok(slot)
     }
@@ -106,14 +110,26 @@ impl Pool {
         Ok(slot)
     }
 
-    /// Makers' slots with work that was never published, as the agents left them. Slots that another process
-    /// is using are not among them.
-    pub fn pending(&self, owner: Option<&str>) -> Vec<Slot> {
-        let reserved = self.dirs(WorkspaceKind::Maker).into_iter().filter_map(|dir| {
-            let lock = try_lock(&dir).ok()??;
-            Slot::pending(dir, &self.repo, lock)
-        });
-        reserved.filter(|slot| owner.is_none_or(|owner| slot.owner() == owner)).collect()
+    /// Makers' slots with work that was never published, as the agents left them. Those of one owner are waited for: what
+    /// has them is a process of an earlier session that is about to end, or a cleaning. Of all owners, those that another
+    /// process is using are left out.
+    pub fn pending(&self, owner: Option<&str>) -> Result<Vec<Slot>, Error> {
+        let mut found = Vec::new();
+        for dir in self.dirs(WorkspaceKind::Maker) {
+            // Locking another owner's slot, for however short a time, would hide it from its owner.
+            let is_wanted = owner.is_none_or(|owner| slot::owned_by(&dir, owner));
+            if !is_wanted || !files::exists(&dir.join(slot::PENDING)) {
+                continue;
+            }
+            let wait = if owner.is_some() { WAIT } else { Duration::ZERO };
+            let lock = lock_within(&dir, wait).map_err(|source| Error::Io { path: dir.clone(), source })?;
+            match lock {
+                Some(lock) => found.extend(Slot::pending(dir, &self.repo, lock)),
+                None if owner.is_some() && files::exists(&dir) => return Err(Error::Busy { dir }),
+                None => {}
+            }
+        }
+        Ok(found)
     }
 
     /// Whether a maker's slot of `owner` is there and holds nothing that was not published.
@@ -188,6 +204,21 @@ impl IdleCopy {
         let Some(lock) = try_lock(dir)? else { return Ok(None) };
         let owner = fs::read_to_string(dir.join("owner")).unwrap_or_default();
         Ok(Some(IdleCopy { owner, pending: files::exists(&dir.join(slot::PENDING)), _lock: lock }))
+    }
+}
+
+/// How long a slot is waited for that another process still has.
+const WAIT: Duration = Duration::from_secs(60);
+const NAP: Duration = Duration::from_millis(5);
+
+fn lock_within(dir: &Path, wait: Duration) -> io::Result<Option<File>> {
+    let begun = Instant::now();
+    loop {
+        let lock = try_lock(dir)?;
+        if lock.is_some() || begun.elapsed() >= wait || !files::exists(dir) {
+            return Ok(lock);
+        }
+        thread::sleep(NAP);
     }
 }
 

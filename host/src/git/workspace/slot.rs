@@ -13,7 +13,8 @@ use crate::git::side::{self, Layout};
 use crate::git::{ObjectId, files};
 use crate::platform::files as os;
 
-/// Marks a maker's slot whose work is not published yet; holds the commit it was handed out at.
+/// Marks a maker's slot whose work is not published yet. Holds the commit it was handed out at, and the name of the
+/// attempt it was handed out to.
 pub(super) const PENDING: &str = "pending";
 
 /// A reserved working copy. Dropping it sets the slot free.
@@ -59,7 +60,8 @@ impl Slot {
     }
 
     pub(super) fn pending(dir: PathBuf, repo: &Repo, lock: File) -> Option<Slot> {
-        let base = fs::read(dir.join(PENDING)).ok()?;
+        let text = fs::read(dir.join(PENDING)).ok()?;
+        let base = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
         let base = ObjectId::parse(base.trim_ascii_end()).ok()?;
         Some(Slot { base: Some(base), ..Slot::new(WorkspaceKind::Maker, dir, repo, lock) })
     }
@@ -369,11 +371,17 @@ impl Slot {
         files::write(&self.dir.join("owner"), owner.as_bytes())
     }
 
-    /// From here on it may hold work that has to be published.
-    pub fn hand_to_maker(&self) -> Result<(), Error> {
+    /// From here on it may hold work that has to be published: that of `attempt`.
+    pub fn hand_to_maker(&self, attempt: &str) -> Result<(), Error> {
         let Some(commit) = &self.base else { return Err(Error::TreeGone { tree: self.tree() }) };
-        let pending = self.dir.join(PENDING);
-        files::write(&pending, commit.as_str().as_bytes()).map_err(|source| self.io(source))
+        let text = format!("{commit}\n{attempt}\n");
+        files::write(&self.dir.join(PENDING), text.as_bytes()).map_err(|source| self.io(source))
+    }
+
+    /// Whether its unpublished work is that of `attempt`. Slots from before name none.
+    pub fn is_of(&self, attempt: &str) -> bool {
+        let text = fs::read_to_string(self.dir.join(PENDING)).unwrap_or_default();
+        text.lines().nth(1).is_none_or(|name| name.is_empty() || name == attempt)
     }
 
     /// Brings a reader's copy that is as it was handed out to another commit. If that fails, the copy is of no use to the

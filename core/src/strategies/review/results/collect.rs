@@ -190,6 +190,7 @@ fn list(finding: &Finding, sign: Option<Sign>, source: &str) -> Listed {
         standing: Standing::Yes,
         trial: None,
         since: None,
+        known_as: String::new(),
         file: finding.file.clone(),
         line: finding.line,
         location: finding.location.clone(),

@@ -50,7 +50,7 @@ fn pair(
     for found in reviewed.findings.iter_mut().filter(|found| found.since.is_none()) {
         let Some(at) = known.get_mut(&key_now(found)).and_then(Vec::pop) else { continue };
         open.remove(&at);
-        found.since = Some(since(earlier.get(at)));
+        known_again(found, earlier.get(at));
     }
 }
 
@@ -69,7 +69,7 @@ fn pair_by_words(reviewed: &mut Reviewed, earlier: &[KnownFinding], open: &mut B
         let Some((place, _)) = best else { continue };
         let (at, old, _) = known.remove(place);
         open.remove(&at);
-        found.since = Some(since(Some(old)));
+        known_again(found, Some(old));
     }
 }
 
@@ -79,8 +79,14 @@ fn claim_of(old: &KnownFinding) -> FindingClaim<'_> {
         .about(&old.anchor)
 }
 
-fn since(old: Option<&KnownFinding>) -> Since {
-    if old.is_some_and(|old| old.resolved) { Since::Regressed } else { Since::Persistent }
+fn known_again(found: &mut Listed, old: Option<&KnownFinding>) {
+    let Some(old) = old else { return };
+    found.since = Some(if old.resolved { Since::Regressed } else { Since::Persistent });
+    let first = if old.known_as.is_empty() { &old.fingerprint } else { &old.known_as };
+    found.known_as = first.clone();
+    if *first == found.fingerprint {
+        found.known_as.clear();
+    }
 }
 
 /// Nobody who did not look can say that something is gone: one of those who raised it has seen all parts.
@@ -108,6 +114,7 @@ pub fn remember(reviewed: &Reviewed, earlier: &[KnownFinding]) -> Vec<KnownFindi
             description: found.description.clone(),
             sources: found.sources.clone(),
             anchor: found.anchor.clone(),
+            known_as: found.known_as.clone(),
             resolved: false,
         })
         .collect();

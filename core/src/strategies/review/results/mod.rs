@@ -79,6 +79,9 @@ pub struct Listed {
     pub trial: Option<Tried>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Since>,
+    /// The fingerprint it was first seen with, if that was another: its file was renamed, or it was worded differently.
+    #[serde(skip)]
+    pub known_as: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub file: String,
     /// 0 where only a file, or nothing, is named.
@@ -167,6 +170,9 @@ pub struct KnownFinding {
     pub sources: Vec<String>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub anchor: String,
+    /// The fingerprint it was first seen with, if that was another.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub known_as: String,
     /// It was gone in the last review.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub resolved: bool,
@@ -175,6 +181,11 @@ pub struct KnownFinding {
 impl Listed {
     pub fn counts(&self) -> bool {
         self.standing == Standing::Yes
+    }
+
+    /// By which the same finding is known over all reviews of a subject.
+    pub fn identity(&self) -> &str {
+        if self.known_as.is_empty() { &self.fingerprint } else { &self.known_as }
     }
 
     /// `file:line`, or what its reviewer wrote.

@@ -1,0 +1,136 @@
+//! Orders, reports and heartbeats, as they are sent. Unknown fields are ignored, so that versions can work side by side; a
+//! greater `v` is refused.
+
+use std::collections::BTreeSet;
+
+use archeflow_core::model::{Money, Seq};
+use archeflow_core::sprint::event::{Candidate, SprintEvent};
+use archeflow_core::sprint::queue::QueueItem;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// The format of all messages.
+pub const FORMAT: u32 = 1;
+
+/// What a conductor wants done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FleetOrder {
+    pub v: u32,
+    pub sprint: String,
+    /// The line of the sprint's log that this order is.
+    pub seq: Seq,
+    /// How often it was given before.
+    #[serde(default)]
+    pub again: u32,
+    pub work: Work,
+    pub repository: Repository,
+    /// What a worker must have, e.g. `agent:claude`, `os:linux`, `label:gpu`.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub needs: BTreeSet<String>,
+    /// Arguments for the run, e.g. the agent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub said: Vec<String>,
+    /// The oldest version that may perform it.
+    pub min_version: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "order")]
+pub enum Work {
+    Run {
+        item: QueueItem,
+        attempt: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        budget_usd: Option<Money>,
+    },
+    Resume {
+        item: QueueItem,
+        run: String,
+    },
+    Land {
+        item: QueueItem,
+        run: String,
+    },
+    Batch {
+        candidates: Vec<Candidate>,
+    },
+}
+
+/// A repository as every machine of the fleet reaches it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repository {
+    pub name: String,
+    pub url: String,
+    pub branch: String,
+}
+
+/// What came of an order: the event of the sprint's log that answers it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FleetReport {
+    pub v: u32,
+    pub start_seq: Seq,
+    pub worker: String,
+    pub event: SprintEvent,
+}
+
+/// What a worker says of itself every ten seconds, and may be lost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Heartbeat {
+    pub v: u32,
+    pub worker: String,
+    pub version: String,
+    pub slots: u32,
+    /// It takes nothing new.
+    #[serde(default)]
+    pub draining: bool,
+    /// What it can offer, in the words of [`FleetOrder::needs`].
+    pub offers: BTreeSet<String>,
+    /// Orders under way.
+    #[serde(default)]
+    pub holds: Vec<Held>,
+    pub free_bytes: u64,
+    /// Milliseconds since 1970 by its clock, to notice a clock that is wrong. Nothing is decided by it.
+    pub at: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Held {
+    pub sprint: String,
+    pub seq: Seq,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    #[error("it was written by a newer version (format {found}; this one reads {FORMAT})")]
+    Newer { found: u64 },
+    #[error("it can't be read: {0}")]
+    Broken(String),
+}
+
+#[derive(Deserialize)]
+struct Version {
+    v: u64,
+}
+
+/// Reads one of the messages above.
+pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Unreadable> {
+    let broken = |error: serde_json::Error| Unreadable::Broken(error.to_string());
+    let version: Version = serde_json::from_slice(bytes).map_err(broken)?;
+    if version.v > u64::from(FORMAT) {
+        return Err(Unreadable::Newer { found: version.v });
+    }
+    serde_json::from_slice(bytes).map_err(broken)
+}
+
+/// The name of what an order needs: one queue for all orders that need the same.
+pub fn class(needs: &BTreeSet<String>) -> String {
+    if needs.is_empty() {
+        return "any".to_owned();
+    }
+    needs.iter().map(|need| crate::names::token(need)).collect::<Vec<_>>().join("+")
+}
+
+/// Whether a worker that offers these things may take an order.
+pub fn satisfies(offers: &BTreeSet<String>, needs: &BTreeSet<String>) -> bool {
+    needs.is_subset(offers)
+}
