@@ -35,7 +35,7 @@ impl Repo {
         Ok(text.lines().filter_map(read).collect())
     }
 
-    /// Points refs at commits, in one step; those that are there already are left alone.
+    /// Points refs at commits; those that are there already are left alone.
     pub(crate) fn keep(&self, wanted: &[(String, ObjectId)]) -> Result<(), Error> {
         let names: Vec<&str> = wanted.iter().map(|(name, _)| name.as_str()).collect();
         let now = self.resolve_all(&names)?;
@@ -49,7 +49,7 @@ impl Repo {
         Ok(())
     }
 
-    /// Makes refs that are not there yet, in one step that fails if another process was faster.
+    /// Makes refs that are not there yet; fails if one can't be made this way.
     fn create_here(&self, wanted: &[(String, ObjectId)], now: &BTreeMap<String, ObjectId>) -> Native<()> {
         let refs = Refs::of(&self.common_dir)?;
         if wanted.iter().any(|(name, commit)| now.get(name).is_some_and(|now| now != commit)) {
@@ -59,7 +59,7 @@ impl Repo {
         let new: Vec<RefChange<'_>> =
             new.map(|(name, commit)| RefChange { name, new: commit, old: None }).collect();
         let which = self.user.logged_refs(self.work_tree.is_some())?;
-        refs.change(&new, &RefLog { which, message: END_OF_PHASE })
+        refs.create(&new, &RefLog { which, message: END_OF_PHASE })
     }
 
     /// Removes refs in one step, each only if it is still at its commit.

@@ -108,10 +108,10 @@ impl<'a> Refs<'a> {
             self.check_place(change.name)?;
         }
         let mut locks = Vec::new();
-        let temporary = changes.iter().map(|change| Temporary::write(self.common_dir, change));
+        let temporary =
+            changes.iter().map(|change| Temporary::write(&self.common_dir.join(change.name), change));
         let temporary = temporary.collect::<io::Result<Vec<_>>>().map_err(ask)?;
-        let written = temporary.iter().map(|one| fs::File::open(&one.0)).collect::<io::Result<Vec<_>>>();
-        hands::sync_together(written.map_err(ask)?).map_err(ask)?;
+        sync(&temporary).map_err(ask)?;
         for (change, temporary) in changes.iter().zip(&temporary) {
             locks.push(Lock::take(self.common_dir, change.name, &temporary.0).map_err(ask)?);
         }
@@ -125,6 +125,31 @@ impl<'a> Refs<'a> {
         }
         for (change, lock) in changes.iter().zip(locks) {
             lock.release_as(&self.common_dir.join(change.name)).map_err(ask)?;
+        }
+        Ok(())
+    }
+
+    /// Makes refs that only we make and that are not there yet, each for itself. No lock is needed for that: a ref appears
+    /// whole under its name, and not at all if the name is taken. A process that is killed meanwhile leaves a file in the
+    /// git directory, which the next call removes, and nothing among the refs.
+    pub(in crate::git) fn create(&self, new: &[RefChange<'_>], log: &RefLog<'_>) -> Native<()> {
+        remove_temporary_files(self.common_dir);
+        for change in new {
+            self.check_place(change.name)?;
+            let lock = self.common_dir.join(format!("{}.lock", change.name));
+            let is_locked = files::exists(&lock) && !remove_left_over(&lock);
+            if is_locked || self.find(change.name)?.is_some() {
+                return Err(AskGit);
+            }
+        }
+        let temporary = new.iter().map(|change| Temporary::write(&self.common_dir.join("new-ref"), change));
+        let temporary = temporary.collect::<io::Result<Vec<_>>>().map_err(ask)?;
+        sync(&temporary).map_err(ask)?;
+        for (change, temporary) in new.iter().zip(&temporary) {
+            log.add(self.common_dir, change).map_err(ask)?;
+            let file = self.common_dir.join(change.name);
+            fs::create_dir_all(file.parent().unwrap_or(self.common_dir)).map_err(ask)?;
+            fs::hard_link(&temporary.0, &file).map_err(ask)?;
         }
         Ok(())
     }
@@ -216,16 +241,30 @@ impl RefLog<'_> {
     }
 }
 
-/// A file beside a ref with what it will hold.
+/// A file with what a ref will hold.
 struct Temporary(PathBuf);
 
 impl Temporary {
-    fn write(common_dir: &Path, change: &RefChange<'_>) -> io::Result<Temporary> {
-        let file = common_dir.join(change.name);
-        fs::create_dir_all(file.parent().unwrap_or(common_dir))?;
-        let temporary = Temporary(files::beside(&file));
+    /// In the same folder as `neighbour`, which is made.
+    fn write(neighbour: &Path, change: &RefChange<'_>) -> io::Result<Temporary> {
+        fs::create_dir_all(neighbour.parent().unwrap_or(neighbour))?;
+        let temporary = Temporary(files::beside(neighbour));
         files::write_new(&temporary.0, format!("{}\n", change.new).as_bytes(), 0o666)?;
         Ok(temporary)
+    }
+}
+
+fn sync(temporary: &[Temporary]) -> io::Result<()> {
+    hands::sync_together(temporary.iter().map(|one| fs::File::open(&one.0)).collect::<io::Result<Vec<_>>>()?)
+}
+
+/// Removes temporary files of processes of ours that are gone.
+fn remove_temporary_files(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let Some(writer) = entry.file_name().to_str().and_then(files::writer_of) else { continue };
+        if entry.metadata().is_ok_and(|meta| meta.is_file() && is_gone(writer, &meta)) {
+            let _ = fs::remove_file(entry.path());
+        }
     }
 }
 

@@ -144,7 +144,7 @@ fn i15_a_keep_ref_is_made_once_and_git_reads_it() {
     let (one, other) = (sample.commit("one"), sample.commit("other"));
     let refs = Refs::of(&sample.git_dir).unwrap();
     let log = RefLog { which: LoggedRefs::Branches, message: "m" };
-    let create = |name: &str, new: &ObjectId| refs.change(&[RefChange { name, new, old: None }], &log);
+    let create = |name: &str, new: &ObjectId| refs.create(&[RefChange { name, new, old: None }], &log);
     let name = "refs/archeflow/keep/run/1/do";
     create(name, &one).unwrap();
     assert_eq!(sample.oid(name), one);
@@ -168,4 +168,34 @@ fn i15_a_keep_ref_is_made_once_and_git_reads_it() {
         sample.git(&["for-each-ref", "--format=%(refname)", "refs/archeflow/"]),
         format!("{name}\n").as_bytes()
     );
+}
+
+/// CI found a lock for the end of the last phase, which nothing would ever have removed: the run had ended.
+#[test]
+fn i15_a_process_killed_while_it_makes_a_keep_ref_leaves_nothing_among_the_refs() {
+    let sample = Sample::new("sha1");
+    let one = sample.commit("one");
+    let refs = Refs::of(&sample.git_dir).unwrap();
+    let log = RefLog { which: LoggedRefs::Branches, message: "m" };
+    let mut dead = Command::new("true").spawn().unwrap();
+    dead.wait().unwrap();
+    let left = sample.git_dir.join(format!(".archeflow-{}-7.tmp", dead.id()));
+    let living = sample.git_dir.join(format!(".archeflow-{}-7.tmp", std::os::unix::process::parent_id()));
+    fs::write(&left, "half").unwrap();
+    fs::write(&living, "half").unwrap();
+    // What versions before this one left behind is removed as well.
+    let folder = sample.git_dir.join("refs/archeflow/keep/run/1");
+    fs::create_dir_all(&folder).unwrap();
+    let old = folder.join(format!(".archeflow-{}-7.tmp", dead.id()));
+    fs::write(&old, "half").unwrap();
+    fs::hard_link(&old, folder.join("act.lock")).unwrap();
+    let names = ["refs/archeflow/keep/run/1/act", "refs/archeflow/keep/run/1/do"];
+    refs.create(&names.map(|name| RefChange { name, new: &one, old: None }), &log).unwrap();
+    assert!(!left.exists() && living.exists());
+    let mut there: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    there.sort();
+    assert_eq!(there, ["act", "do"]);
+    for name in names {
+        assert_eq!(sample.oid(name), one);
+    }
 }
