@@ -99,6 +99,22 @@ pub struct Held {
     pub seq: Seq,
 }
 
+/// What a worker is asked to do, on a subject of its own. It may be lost, so it is said again until it shows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Control {
+    pub v: u32,
+    pub command: ControlCommand,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ControlCommand {
+    /// Take nothing new, and end when what is under way has ended.
+    Drain,
+    /// Stop this order: save the work, and report the run as stopped.
+    Cancel(Held),
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
     #[error("it was written by a newer version (format {found}; this one reads {FORMAT})")]

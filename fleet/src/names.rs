@@ -6,6 +6,8 @@ pub const ORDERS: &str = "AF_ORDERS";
 pub const REPORTS: &str = "AF_REPORTS";
 pub const JOURNALS: &str = "AF_JOURNAL";
 pub const FILES: &str = "AF_FILES";
+/// What people submit.
+pub const SUBMITTED: &str = "AF_SUBMIT";
 
 /// Which session wrote a piece of a journal.
 pub const SESSION: &str = "Af-Session";
@@ -38,6 +40,17 @@ pub fn file_part(hash: &str, n: usize) -> String {
 
 pub fn heartbeat(worker: &str) -> String {
     format!("af1.hb.{}", token(worker))
+}
+
+/// What one worker is asked to do.
+pub fn control(worker: &str) -> String {
+    format!("af1.c.{}", token(worker))
+}
+
+/// The approval of a repository's configuration by a person; `*` for anybody.
+pub fn approval(who: &str, repository: &str, digest: &str) -> String {
+    let who = if who == "*" { who.to_owned() } else { token(who) };
+    format!("af1.a.{who}.{}.{}", token(repository), token(digest))
 }
 
 /// A name as one part of a subject. Dots part a subject, and names of runs have them.

@@ -11,7 +11,8 @@ pub struct Permissions {
 
 const PEOPLE_READ: [&str; 7] =
     ["AF_JOURNAL", "AF_FILES", "AF_SUBMIT", "KV_AF_LEDGER", "KV_AF_ACCOUNT", "KV_AF_TRUST", "KV_AF_REPO"];
-const WORKERS_READ: [&str; 5] = ["AF_JOURNAL", "AF_FILES", "KV_AF_ACCOUNT", "KV_AF_TRUST", "KV_AF_REPO"];
+const WORKERS_READ: [&str; 6] =
+    ["AF_JOURNAL", "AF_FILES", "AF_SUBMIT", "KV_AF_ACCOUNT", "KV_AF_TRUST", "KV_AF_REPO"];
 
 pub fn permissions(role: FleetRole, name: &str) -> Permissions {
     // Answers come to an inbox of its own, and nobody else may listen there.
@@ -32,7 +33,7 @@ pub fn permissions(role: FleetRole, name: &str) -> Permissions {
             subscribe.push(format!("af1.c.{name}"));
         }
         FleetRole::Person => {
-            publish.extend([format!("af1.s.{name}"), format!("af1.a.{name}")]);
+            publish.extend([format!("af1.s.{name}"), format!("af1.a.{name}.>")]);
             publish.extend(PEOPLE_READ.iter().flat_map(|stream| read(stream)));
             publish.extend(texts(&[
                 "$JS.API.STREAM.INFO.AF_ORDERS",
