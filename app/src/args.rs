@@ -3,6 +3,7 @@
 pub(crate) mod complete;
 mod documents;
 mod export;
+mod fleet;
 mod hook;
 mod import;
 mod inner;
@@ -17,6 +18,8 @@ mod session;
 mod setup;
 mod sprint;
 mod ui;
+mod view;
+mod worker;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -30,6 +33,7 @@ use crate::output::CommandOutput;
 pub(crate) use crate::commands::agent_loop::args::*;
 pub(crate) use documents::{DocumentArgs, DocumentsArgs};
 pub(crate) use export::*;
+pub(crate) use fleet::*;
 pub(crate) use hook::*;
 pub(crate) use import::*;
 pub(crate) use inner::AcpArgs;
@@ -43,6 +47,8 @@ pub(crate) use session::*;
 pub(crate) use setup::*;
 pub(crate) use sprint::*;
 pub(crate) use ui::*;
+pub(crate) use view::*;
+pub(crate) use worker::*;
 
 #[derive(Debug, Parser)]
 #[command(
@@ -72,6 +78,8 @@ pub(crate) enum Command {
     Review(Box<ReviewArgs>),
     /// Manage and run a queue of tasks across repositories
     Sprint(SprintArgs),
+    /// Perform the orders of a fleet on this machine
+    Worker(WorkerArgs),
     /// Work in small steps: you, a Planner, an Actor and a Judge take turns
     Loop(LoopArgs),
     /// Resume an interrupted or paused run, or retry a failed step
@@ -140,6 +148,8 @@ pub(crate) enum Command {
     Config(ConfigArgs),
     /// Manage lessons from earlier runs that later runs are given
     Memory(MemoryArgs),
+    /// Run sprints over many machines: message server, members, status, cleaning up, budgets
+    Fleet(FleetArgs),
     /// Test your notification channels
     Notify(NotifyArgs),
     /// Print a completion script for your shell
@@ -382,6 +392,8 @@ pub(crate) struct ShowArgs {
     #[arg(value_name = "LINE|TOPIC", requires = "why")]
     pub(crate) what: Option<String>,
     #[command(flatten)]
+    pub(crate) view: FleetViewArgs,
+    #[command(flatten)]
     pub(crate) place: CommonArgs,
 }
 
@@ -390,6 +402,8 @@ pub(crate) struct WatchArgs {
     /// Run or sprint [default: the running sprint, else the newest running run, else the newest run]
     #[arg(value_name = "RUN", add = complete::runs())]
     pub(crate) id: Option<String>,
+    #[command(flatten)]
+    pub(crate) view: FleetViewArgs,
     #[command(flatten)]
     pub(crate) place: CommonArgs,
 }
@@ -506,6 +520,12 @@ pub(crate) struct ScoreArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TrustArgs {
+    /// Approve for the workers of a fleet, with your join file
+    #[arg(long, value_name = "FILE", conflicts_with = "run")]
+    pub(crate) fleet: Option<PathBuf>,
+    /// With --fleet: the repository's name in the queue [default: the name of its folder]
+    #[arg(long, value_name = "REPOSITORY", requires = "fleet")]
+    pub(crate) name: Option<String>,
     /// Revoke the approval
     #[arg(long, conflicts_with = "run")]
     pub(crate) revoke: bool,
@@ -616,9 +636,11 @@ impl Command {
             Command::Memory(args) => args.what.place().json,
             Command::Notify(NotifyArgs { what: NotifyCommand::Test(args) }) => args.place.json,
             Command::Sprint(args) => args.what.place().json,
+            Command::Fleet(args) => args.what.json(),
             Command::Loop(args) => args.what.place().json,
             Command::Completions { .. }
             | Command::Ui(_)
+            | Command::Worker(_)
             | Command::Lsp
             | Command::Mcp(_)
             | Command::Hook(_)

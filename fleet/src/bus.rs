@@ -117,6 +117,23 @@ pub trait Bus: Send + Sync {
     /// Says what becomes of a delivery, and waits until the server knows.
     fn lease(&self, token: &str, lease: Lease) -> Result<(), BusError>;
 
+    /// The same for several: waits for the first, and takes along what else is there.
+    fn take_some(&self, queue: &str, _most: usize, wait: Duration) -> Result<Vec<Delivery>, BusError> {
+        Ok(self.take(queue, wait)?.into_iter().collect())
+    }
+
+    /// Done with these, without waiting until the server knows. A delivery of which it never learns comes again.
+    fn done_with(&self, tokens: &[String]) {
+        for token in tokens {
+            let _ = self.lease(token, Lease::Done);
+        }
+    }
+
+    /// Removes one message of a stream, if it is still there.
+    fn remove(&self, stream: &str, _seq: BusSeq) -> Result<(), BusError> {
+        Err(BusError::Wrong(format!("messages of {stream} can't be removed here")))
+    }
+
     /// To all who listen just now.
     fn say(&self, subject: &str, bytes: &[u8]) -> Result<(), BusError>;
 

@@ -25,7 +25,7 @@ pub enum FleetRole {
     Worker,
     Person,
     Conductor,
-    /// `fleet serve` itself: makes the streams, and nothing else.
+    /// `fleet serve` itself: makes the streams and publishes the list of members, and nothing else.
     Serve,
 }
 
@@ -51,6 +51,8 @@ pub struct JoinFile {
     pub name: String,
     pub role: FleetRole,
     pub key: FleetKey,
+    /// The public half of the fleet's own key, which signs the list of members. Older files have none.
+    pub fleet: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -62,6 +64,8 @@ struct Written {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ca: Option<String>,
     seed: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fleet: Option<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -78,6 +82,8 @@ pub enum JoinError {
     Certificate { path: PathBuf, why: String },
     #[error("the server {servers} can't be reached: {why}")]
     Unreachable { servers: String, why: String },
+    #[error("no TLS connection to the server {server}: {why}")]
+    Tls { server: String, why: String },
     #[error("the server {server} does not know the key of {name}")]
     Refused { server: String, name: String },
     #[error("the server {server} is nats-server {version}; {} are needed", wanted())]
@@ -100,6 +106,10 @@ impl JoinError {
             JoinError::Newer { .. } => "Update archeflow on this machine.".to_owned(),
             JoinError::Unreachable { .. } => {
                 "Is it running there (archeflow fleet serve), and does it listen on that address?".to_owned()
+            }
+            JoinError::Tls { .. } => {
+                "Copy the join file here again from where the server is: it says whether to use TLS, and what to trust. The server's certificate must be for the name in its address."
+                    .to_owned()
             }
             JoinError::Refused { name, .. } => format!(
                 "Was it removed? Add it where the server is, and copy the new join file: archeflow fleet add worker {name}"
@@ -149,8 +159,8 @@ impl JoinFile {
             return Err(wrong("it names no server".to_owned()));
         }
         let key = FleetKey::from_seed(&written.seed).ok_or_else(|| wrong("its seed is none".to_owned()))?;
-        let Written { name, role, servers, ca, .. } = written;
-        Ok(JoinFile { path: path.to_owned(), servers, ca, name, role, key })
+        let Written { name, role, servers, ca, fleet, .. } = written;
+        Ok(JoinFile { path: path.to_owned(), servers, ca, name, role, key, fleet })
     }
 
     /// Writes it where nothing is yet, for its owner only.
@@ -164,6 +174,7 @@ impl JoinFile {
             servers: self.servers.clone(),
             ca: self.ca.clone(),
             seed,
+            fleet: self.fleet.clone(),
         };
         let mut text = serde_json::to_vec_pretty(&written).map_err(|error| unwritable(error.to_string()))?;
         text.push(b'\n');
@@ -172,7 +183,7 @@ impl JoinFile {
 }
 
 /// Writes a new file that only its owner can read from its first moment on.
-fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     let mut file = os::with_mode(options.write(true).create_new(true), 0o600).open(path)?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
@@ -217,6 +228,7 @@ mod tests {
             name: "w7".to_owned(),
             role: FleetRole::Worker,
             key: FleetKey::generate().unwrap(),
+            fleet: Some(FleetKey::generate().unwrap().public()),
         }
     }
 
@@ -228,7 +240,8 @@ mod tests {
         assert_eq!(os::mode(&std::fs::metadata(&join.path).unwrap()) & 0o777, 0o600);
         let read = JoinFile::read(&join.path).unwrap();
         assert_eq!((read.name.as_str(), read.role, &read.servers), ("w7", FleetRole::Worker, &join.servers));
-        assert_eq!(read.key.public(), join.key.public());
+        assert_eq!((read.key.public(), read.fleet), (join.key.public(), join.fleet.clone()));
+        let read = JoinFile::read(&join.path).unwrap();
         assert!(!format!("{read:?}").contains(&join.key.seed().unwrap()));
         assert!(matches!(join.write(), Err(JoinError::Unwritable { .. })), "a key was overwritten");
         os::set_mode(&join.path, 0o640).unwrap();
@@ -248,7 +261,8 @@ mod tests {
             )
         };
         let servers = "[\"nats://a:4222\"]";
-        assert!(JoinFile::parse(path, whole(1, "w7", servers, &seed).as_bytes()).is_ok());
+        let older = JoinFile::parse(path, whole(1, "w7", servers, &seed).as_bytes()).unwrap();
+        assert_eq!(older.fleet, None, "from before fleets had a key");
         for (text, said) in [
             (String::new(), "no join file: line"),
             ("[]".to_owned(), "no join file: line"),

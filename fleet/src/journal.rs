@@ -61,22 +61,34 @@ pub fn read(bus: &dyn Bus, subject: &str) -> Result<Found, JournalFault> {
     let mut next = 1;
     while let Some(kept) = bus.next_from(JOURNALS, subject, next)? {
         next = kept.seq + 1;
-        let piece = Piece::of(&kept)?;
-        // Published again after the server had forgotten it.
-        if piece.first <= found.lines {
-            found.cut_to(piece.first - 1);
-        }
-        // If the server has forgotten what comes before, and given its positions to others, what follows from it is lost too.
-        if piece.first == found.lines + 1 {
-            found.text.extend_from_slice(&kept.bytes);
-            found.lines = piece.last();
-        }
-        found.pieces.push(KnownPiece { seq: kept.seq, at: kept.at, lines: found.lines });
+        found.take(&kept)?;
     }
     Ok(found)
 }
 
 impl Found {
+    /// A journal that is already here in whole lines.
+    pub(crate) fn already(text: Vec<u8>) -> Found {
+        Found { lines: count_lines(&text), text, pieces: Vec::new() }
+    }
+
+    /// The next message of its subject. Says whether its lines are part of the journal.
+    pub(crate) fn take(&mut self, kept: &Kept) -> Result<bool, JournalFault> {
+        let piece = Piece::of(kept)?;
+        // Published again after the server had forgotten it.
+        if piece.first <= self.lines {
+            self.cut_to(piece.first - 1);
+        }
+        // If the server has forgotten what comes before, and given its positions to others, what follows from it is lost too.
+        let is_next = piece.first == self.lines + 1;
+        if is_next {
+            self.text.extend_from_slice(&kept.bytes);
+            self.lines = piece.last();
+        }
+        self.pieces.push(KnownPiece { seq: kept.seq, at: kept.at, lines: self.lines });
+        Ok(is_next)
+    }
+
     fn cut_to(&mut self, lines: u64) {
         let count = usize::try_from(lines).unwrap_or(usize::MAX);
         let end: usize = self.text.split_inclusive(|byte| *byte == b'\n').take(count).map(<[u8]>::len).sum();

@@ -6,6 +6,8 @@ use std::io;
 use std::sync::Arc;
 
 use archeflow_host::platform::machine;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use nkeys::{KeyPair, KeyPairType};
 
 /// The key of a member. Neither its seed nor anything that gives it away is ever printed.
@@ -38,6 +40,32 @@ impl FleetKey {
     pub fn sign(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         self.0.sign(bytes).ok()
     }
+
+    /// A signature that is valid for one purpose only, as text for a header.
+    pub fn sign_for(&self, purpose: SignedAs, bytes: &[u8]) -> Option<String> {
+        self.sign(&purpose.before(bytes)).map(|signature| URL_SAFE_NO_PAD.encode(signature))
+    }
+}
+
+/// What a signature is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SignedAs {
+    /// Of a person, for [`crate::approvals`].
+    Approval,
+    /// Of the fleet itself, for [`crate::members`].
+    Members,
+}
+
+impl SignedAs {
+    /// A member also signs what a server sends it to prove who it is. That is text, so that no server can get a signature
+    /// over bytes that begin with one that no text has.
+    fn before(self, bytes: &[u8]) -> Vec<u8> {
+        let purpose: &[u8] = match self {
+            SignedAs::Approval => b"\xffarcheflow approval\0",
+            SignedAs::Members => b"\xffarcheflow members\0",
+        };
+        [purpose, bytes].concat()
+    }
 }
 
 impl fmt::Debug for FleetKey {
@@ -49,6 +77,12 @@ impl fmt::Debug for FleetKey {
 /// Whether the holder of this public key signed these bytes.
 pub fn is_signed_by(public: &str, bytes: &[u8], signature: &[u8]) -> bool {
     KeyPair::from_public_key(public).is_ok_and(|key| key.verify(bytes, signature).is_ok())
+}
+
+/// Whether the holder of this public key signed these bytes for this purpose ([`FleetKey::sign_for`]).
+pub fn is_signed_for(public: &str, purpose: SignedAs, bytes: &[u8], signature: &str) -> bool {
+    let decoded = URL_SAFE_NO_PAD.decode(signature);
+    decoded.is_ok_and(|signature| is_signed_by(public, &purpose.before(bytes), &signature))
 }
 
 #[cfg(test)]
@@ -75,5 +109,23 @@ mod tests {
         }
         let short = is_signed_by(&key.public(), b"task", &signature[1..]);
         assert!(!short);
+    }
+
+    #[test]
+    fn fl_90_a_signature_is_valid_for_its_purpose_only() {
+        let key = FleetKey::generate().unwrap();
+        let public = key.public();
+        let signature = key.sign_for(SignedAs::Approval, b"shop").unwrap();
+        assert!(is_signed_for(&public, SignedAs::Approval, b"shop", &signature));
+        assert!(!is_signed_for(&public, SignedAs::Members, b"shop", &signature));
+        assert!(!is_signed_for(&public, SignedAs::Approval, b"shoq", &signature));
+        // Servers get signatures over any text they like.
+        assert!(std::str::from_utf8(&SignedAs::Approval.before(b"shop")).is_err());
+        assert!(std::str::from_utf8(&SignedAs::Members.before(b"shop")).is_err());
+        let login = URL_SAFE_NO_PAD.encode(key.sign(b"shop").unwrap());
+        assert!(!is_signed_for(&public, SignedAs::Approval, b"shop", &login));
+        for wrong in ["", "=", "AAAA", &signature[1..]] {
+            assert!(!is_signed_for(&public, SignedAs::Approval, b"shop", wrong), "{wrong}");
+        }
     }
 }

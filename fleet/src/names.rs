@@ -15,6 +15,16 @@ pub const SESSION: &str = "Af-Session";
 pub const FIRST: &str = "Af-First";
 pub const LINES: &str = "Af-Lines";
 
+/// The signature of what a person or the fleet itself says; see `keys.rs`.
+pub const SIGNATURE: &str = "Af-Signature";
+
+/// The signed list of members.
+pub const MEMBERS: &str = "$KV.AF_TRUST.members";
+/// The streams of shared state: by key, with a few revisions of each.
+pub const TRUST: &str = "KV_AF_TRUST";
+pub const LEDGERS: &str = "KV_AF_LEDGER";
+pub const ACCOUNTS: &str = "KV_AF_ACCOUNT";
+
 /// Orders for workers that satisfy a class.
 pub fn orders(class: &str) -> String {
     format!("af1.o.{class}")
@@ -38,6 +48,16 @@ pub fn file_part(hash: &str, n: usize) -> String {
     format!("af1.f.{hash}.{n}")
 }
 
+/// A file that a line of a run's journal names.
+pub fn named_file(run: &str, line: u64, name: &str) -> String {
+    format!("af1.f.n.{}.{line}.{}", token(run), token(name))
+}
+
+/// Everything that the lines of a run name.
+pub fn named_files(run: &str) -> String {
+    format!("af1.f.n.{}.>", token(run))
+}
+
 pub fn heartbeat(worker: &str) -> String {
     format!("af1.hb.{}", token(worker))
 }
@@ -51,6 +71,21 @@ pub fn control(worker: &str) -> String {
 pub fn approval(who: &str, repository: &str, digest: &str) -> String {
     let who = if who == "*" { who.to_owned() } else { token(who) };
     format!("af1.a.{who}.{}.{}", token(repository), token(digest))
+}
+
+/// A budget that all who spend from it share.
+pub fn ledger(name: &str) -> String {
+    format!("$KV.AF_LEDGER.{}", token(name))
+}
+
+/// What a run has spent from a ledger that no longer lists it.
+pub fn ledger_run(name: &str, run: &str) -> String {
+    format!("{}.{}", ledger(name), token(run))
+}
+
+/// An account of a provider.
+pub fn account(account: &str) -> String {
+    format!("$KV.AF_ACCOUNT.{}", token(account))
 }
 
 /// A name as one part of a subject. Dots part a subject, and names of runs have them.
@@ -71,6 +106,23 @@ pub fn token(name: &str) -> String {
     token
 }
 
+/// The name that a part of a subject stands for; nothing if [`token`] makes no such part.
+pub fn name_of(part: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(part.len());
+    let mut rest = part.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'_' => b'.',
+            b'=' => {
+                let digits = [rest.next()?, rest.next()?];
+                u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
+            }
+            other => other,
+        });
+    }
+    String::from_utf8(bytes).ok().filter(|name| token(name) == part)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,6 +137,10 @@ mod tests {
             ("=", "=3d"),
         ] {
             assert_eq!(token(name), expected);
+            assert_eq!(name_of(expected).as_deref(), Some(name));
+        }
+        for no_part in ["a.b", "=", "=c", "=zz", "=41", "=ff", "a b"] {
+            assert_eq!(name_of(no_part), None, "{no_part}");
         }
     }
 }

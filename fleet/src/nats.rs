@@ -5,7 +5,7 @@
 mod layout;
 mod link;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::Receiver;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -48,10 +48,23 @@ pub struct NatsBus {
 
 /// How often a queue that nobody has made is looked for.
 const LOOK: Duration = Duration::from_secs(1);
+/// How long a server reads its configuration, at most.
+const READING: Duration = Duration::from_secs(3);
 
 impl NatsBus {
+    /// A refusal is believed when it is repeated: a server that is reading its configuration again may know nobody for a
+    /// moment.
     pub fn connect(join: &JoinFile, options: NatsOptions) -> Result<NatsBus, JoinError> {
-        Ok(NatsBus { link: Link::open(join)?, options, made: Mutex::new((0, BTreeSet::new())) })
+        let begun = Instant::now();
+        loop {
+            match Link::open(join) {
+                Ok(link) => return Ok(NatsBus { link, options, made: Mutex::new((0, BTreeSet::new())) }),
+                Err(JoinError::Refused { .. }) if begun.elapsed() < READING => {
+                    std::thread::sleep(READING / 10);
+                }
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// What the server calls its version; empty while there is no connection.
@@ -104,6 +117,37 @@ impl NatsBus {
     pub fn queue_info(&self, queue: &str) -> Result<Value, BusError> {
         let place = QueuePlace::of(queue)?;
         Ok(self.api(&format!("CONSUMER.INFO.{}.{}", place.stream, place.consumer), &json!({}))?)
+    }
+
+    /// What the server says about every queue of a stream.
+    pub fn queue_infos(&self, stream: &str) -> Result<Vec<Value>, BusError> {
+        let mut all: Vec<Value> = Vec::new();
+        loop {
+            let answer = self.api(&format!("CONSUMER.LIST.{stream}"), &json!({"offset": all.len()}))?;
+            let page = answer["consumers"].as_array().cloned().unwrap_or_default();
+            let is_last = page.is_empty();
+            all.extend(page);
+            if is_last || all.len() as u64 >= answer["total"].as_u64().unwrap_or(0) {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// Subjects that match one with wildcards, and how many messages each has.
+    pub fn subjects(&self, stream: &str, filter: &str) -> Result<BTreeMap<String, u64>, BusError> {
+        let mut all = BTreeMap::new();
+        let mut offset = 0;
+        loop {
+            let body = json!({"subjects_filter": filter, "offset": offset});
+            let answer = self.api(&format!("STREAM.INFO.{stream}"), &body)?;
+            let page = answer["state"]["subjects"].as_object().cloned().unwrap_or_default();
+            offset += page.len() as u64;
+            let is_last = page.is_empty();
+            all.extend(page.into_iter().map(|(subject, count)| (subject, count.as_u64().unwrap_or(0))));
+            if is_last || offset >= answer["total"].as_u64().unwrap_or(0) {
+                return Ok(all);
+            }
+        }
     }
 
     fn ask(&self, subject: &str, body: &Value, limit: Duration) -> Result<Option<Message>, BusError> {
@@ -258,6 +302,28 @@ impl Bus for NatsBus {
             Some(_) => Ok(()),
             None => Err(BusError::Wrong(format!("the queue {} is not there any more", parts.consumer))),
         }
+    }
+
+    fn take_some(&self, queue: &str, most: usize, wait: Duration) -> Result<Vec<Delivery>, BusError> {
+        let mut some: Vec<Delivery> = self.take(queue, wait)?.into_iter().collect();
+        if !some.is_empty() && most > 1 {
+            let place = QueuePlace::of(queue)?;
+            let subject = format!("{}{}.{}", link::PULL, place.stream, place.consumer);
+            let body = Bytes::from(json!({"batch": most - 1, "no_wait": true}).to_string());
+            // What is taken already counts, whatever becomes of the rest.
+            let more = self.link.pull(&subject, body, most - 1, self.options.limit);
+            some.extend(more.iter().filter_map(|message| delivery(message).ok()));
+        }
+        Ok(some)
+    }
+
+    fn done_with(&self, tokens: &[String]) {
+        let ours = tokens.iter().filter(|token| token_parts(token).is_some());
+        self.link.say_all(ours.map(|token| (token.clone(), Bytes::from_static(b"+ACK"))).collect());
+    }
+
+    fn remove(&self, stream: &str, seq: BusSeq) -> Result<(), BusError> {
+        NatsBus::remove(self, stream, seq)
     }
 
     fn say(&self, subject: &str, bytes: &[u8]) -> Result<(), BusError> {

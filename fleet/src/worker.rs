@@ -44,6 +44,20 @@ pub trait Place {
 
     /// A name for the next session, unique among all there ever are.
     fn session(&self) -> String;
+
+    /// The version of the program that performs orders here.
+    fn version(&self) -> &str {
+        env!("CARGO_PKG_VERSION")
+    }
+}
+
+/// Whether a version is this one or a later one. What is no version is later than all.
+pub fn is_at_least(version: &str, wanted: &str) -> bool {
+    let numbers = |text: &str| {
+        let (numbers, _) = text.split_once(['-', '+']).unwrap_or((text, ""));
+        numbers.split('.').map(|part| part.parse().unwrap_or(u64::MAX)).collect::<Vec<u64>>()
+    };
+    wanted.is_empty() || numbers(version) >= numbers(wanted)
 }
 
 /// The run that an order is about. Several that land together are reported by the last of them.
@@ -74,6 +88,10 @@ pub fn serve(
             return Ok(Served::Broken(why));
         }
     };
+    if !is_at_least(place.version(), &order.min_version) {
+        bus.lease(&delivery.token, Lease::Back(NOT_HERE))?;
+        return Ok(Served::NotForUs);
+    }
     match perform(bus, place, &order) {
         Ok(event) => {
             report(bus, place, worker, &order, event)?;
@@ -149,4 +167,26 @@ fn report(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fl_60_versions_are_compared_by_their_numbers() {
+        for (version, wanted, expected) in [
+            ("0.4.0", "0.4.0", true),
+            ("0.4.1", "0.4.0", true),
+            ("0.10.0", "0.9.9", true),
+            ("1.0.0", "0.9", true),
+            ("0.4.0", "", true),
+            ("0.4.0-rc.1", "0.4.0", true),
+            ("0.3.9", "0.4.0", false),
+            ("0.4", "0.4.1", false),
+            ("0.4.0", "new", false),
+        ] {
+            assert_eq!(is_at_least(version, wanted), expected, "{version} for {wanted}");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,8 +12,10 @@ use std::time::{Duration, Instant};
 use archeflow_fleet::bus::{Bus, BusError, Delivery, Expect, Lease, Put, PutEnd};
 use archeflow_fleet::join::{FleetRole, JoinError, JoinFile};
 use archeflow_fleet::keys::FleetKey;
+use archeflow_fleet::message::Heartbeat;
 use archeflow_fleet::nats::{NatsBus, NatsOptions};
 use archeflow_fleet::server::{FleetFolder, FleetServer, FleetSettings, ServerEnd, ServerFault, find_server};
+use archeflow_fleet::{cleaning, names, status};
 use tempfile::TempDir;
 
 /// Only a fault takes this long.
@@ -53,7 +56,8 @@ impl World {
         let dir = tempfile::tempdir().unwrap();
         let listen = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
         let servers = vec![format!("nats://{listen}")];
-        let settings = FleetSettings { v: 1, listen, servers, disk, tls: None, members: Vec::new() };
+        let settings =
+            FleetSettings { v: 1, listen, servers, disk, tls: None, cluster: None, members: Vec::new() };
         let (fleet, is_new) = FleetFolder::init(&dir.path().join("fleet"), &settings).unwrap();
         assert!(is_new);
         for (role, name) in [
@@ -511,7 +515,7 @@ fn fl_61_each_role_may_do_its_own_and_nothing_else() {
     let reads = [
         ("AF_JOURNAL", [true, true, true]),
         ("AF_FILES", [true, true, true]),
-        ("AF_SUBMIT", [false, true, true]),
+        ("AF_SUBMIT", [true, true, true]),
         ("AF_ORDERS", [false, false, true]),
         ("AF_REPORTS", [false, false, true]),
         ("KV_AF_LEDGER", [false, true, true]),
@@ -651,4 +655,120 @@ fn fl_63_the_server_is_found_and_its_version_checked() {
     }
     let missing = find_server(Some(&dir.path().join("none")), nothing).unwrap_err();
     assert!(missing.to_string().contains("none"), "{missing}");
+}
+
+#[test]
+fn fl_85_status_shows_workers_classes_streams_and_sprints() {
+    let world = World::new();
+    let (boss, person, worker) = (world.bus("boss"), world.bus("jo"), world.bus("w1"));
+    kept(&boss, "af1.o.any", b"order");
+    kept(&boss, "af1.o.label=3agpu", b"order");
+    kept(&boss, "af1.j.sprint.2026-11-18-fleet", b"{\"type\":\"sprint.start\"}\n");
+    kept(&boss, "af1.j.sprint.2026-11-17-fleet", b"{\"type\":\"sprint.end\"}\n");
+    take(&worker, "any");
+    let beat = Heartbeat {
+        v: 1,
+        worker: "w1".to_owned(),
+        version: "0.4.0".to_owned(),
+        slots: 2,
+        draining: false,
+        offers: ["os:linux".to_owned()].into(),
+        holds: Vec::new(),
+        free_bytes: 1_000,
+        at: archeflow_host::clock::now(),
+    };
+    let beat = serde_json::to_vec(&beat).unwrap();
+    let over = AtomicBool::new(false);
+    let expected = BTreeSet::from(["w1".to_owned()]);
+    let found = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::SeqCst) {
+                worker.say("af1.hb.w1", &beat).unwrap();
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        });
+        // It ends as soon as all were heard, and not after this time.
+        let found = status::look(&person, &expected, LONG);
+        over.store(true, Ordering::SeqCst);
+        found.unwrap()
+    });
+    assert_eq!((found.workers.len(), found.silent.len()), (1, 0));
+    assert!(found.workers[0].skew_ms.abs() < 30_000 && found.oldest_order_at.is_some());
+    let classes: Vec<(usize, u64, u64, usize)> =
+        found.classes.iter().map(|one| (one.needs.len(), one.waiting, one.leased, one.workers)).collect();
+    assert!(classes.contains(&(0, 0, 1, 1)) && classes.contains(&(1, 1, 0, 0)), "{classes:?}");
+    assert_eq!(found.streams.len(), 9);
+    assert!(found.streams.iter().all(|stream| stream.limit > 0 && stream.copies == 1));
+    let sprints: Vec<(&str, bool)> =
+        found.sprints.iter().map(|one| (one.sprint.as_str(), one.ended)).collect();
+    assert_eq!(sprints, [("2026-11-18-fleet", false), ("2026-11-17-fleet", true)]);
+    // Nobody is heard any more.
+    let silent = status::look(&boss, &BTreeSet::from(["w2".to_owned()]), Duration::from_millis(200)).unwrap();
+    assert_eq!(silent.silent, ["w2"]);
+    let end = status::look(&worker, &expected, Duration::ZERO);
+    assert!(matches!(end, Err(BusError::Denied(_))), "{end:?}");
+}
+
+#[test]
+fn fl_86_old_ended_journals_go_whole_with_the_files_that_only_they_name() {
+    const RUN: &str = "2026-11-15-greet-people-by-name";
+    const UNFINISHED: &str = "2026-11-15-greet-people-by-name-2";
+    let world = World::new();
+    let (boss, worker) = (world.bus("boss"), world.bus("w1"));
+    let recorded = |run: &str| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../app/tests/recorded");
+        std::fs::read_to_string(folder.join(format!("{run}.jsonl"))).unwrap()
+    };
+    let text = recorded(RUN);
+    let journal = |bus: &NatsBus, subject: &str, text: &str| {
+        let count = text.lines().count().to_string();
+        let headers = [("Af-Session", "s"), ("Af-First", "1"), ("Af-Lines", count.as_str())];
+        let put = Put { headers: &headers, ..message(subject, Expect::Last(0), text.as_bytes()) };
+        assert!(matches!(bus.put(put), Ok(PutEnd::Kept(_))));
+    };
+    let run = names::run_journal(RUN);
+    journal(&worker, &run, &text);
+    // Of another run than its lines say, and one that has not ended.
+    journal(&worker, "af1.j.run.damaged", &text);
+    let whole = recorded(UNFINISHED);
+    let begun: String = whole.split_inclusive('\n').take(whole.lines().count() / 2).collect();
+    let unfinished = names::run_journal(UNFINISHED);
+    journal(&worker, &unfinished, &begun);
+    journal(&boss, "af1.j.sprint.over", "{\"type\":\"sprint.end\"}\n");
+    journal(&boss, "af1.j.sprint.going", "{\"type\":\"sprint.start\"}\n");
+    let name = |run: &str, hash: &str| {
+        let subject = format!("af1.f.n.{}.1.file", names::token(run));
+        kept(&worker, &subject, format!("{{\"v\":1,\"hash\":\"{hash}\"}}").as_bytes());
+        kept(&worker, &format!("af1.f.{hash}.0"), hash.as_bytes());
+    };
+    name(RUN, "aaa");
+    name("damaged", "bbb");
+    name(RUN, "ccc");
+    kept(&worker, "af1.f.n.damaged.2.file", b"{\"v\":1,\"hash\":\"ccc\"}");
+    kept(&worker, "af1.f.ddd.0", b"named by nobody");
+    // Everything is too new.
+    let plan = cleaning::plan(&boss, 1).unwrap();
+    assert_eq!((plan.runs.len(), plan.sprints.len(), plan.files.len(), plan.kept), (0, 0, 0, 5));
+    let later = archeflow_host::clock::now() + 60_000;
+    let plan = cleaning::plan(&boss, later).unwrap();
+    assert_eq!(
+        (plan.runs.as_slice(), plan.sprints.as_slice()),
+        (&[RUN.to_owned()][..], &["over".to_owned()][..])
+    );
+    assert_eq!(plan.files, ["aaa", "ddd"]);
+    assert_eq!((plan.unreadable.len(), plan.kept), (1, 2), "{plan:?}");
+    assert!(boss.last(&run).unwrap().is_some(), "planning removes nothing");
+    assert!(matches!(cleaning::carry_out(&world.bus("jo"), &plan), Err(BusError::Denied(_))));
+    assert!(cleaning::carry_out(&boss, &plan).unwrap().is_empty());
+    assert_eq!(boss.last(&run).unwrap(), None);
+    for stays in ["af1.j.run.damaged", &unfinished, "af1.j.sprint.going", "af1.f.bbb.0", "af1.f.ccc.0"] {
+        assert!(boss.last(stays).unwrap().is_some(), "{stays}");
+    }
+    for goes in
+        ["af1.j.sprint.over", "af1.f.aaa.0", "af1.f.ddd.0", &format!("af1.f.n.{}.1.file", names::token(RUN))]
+    {
+        assert_eq!(boss.last(goes).unwrap(), None, "{goes}");
+    }
+    let again = cleaning::plan(&boss, later).unwrap();
+    assert_eq!((again.runs.len(), again.sprints.len(), again.files.len()), (0, 0, 0));
 }

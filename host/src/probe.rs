@@ -111,6 +111,16 @@ pub fn clients<'a>(
     })
 }
 
+/// The names of the clients on the path, none of which is asked anything.
+pub fn on_path(env: &[(OsString, OsString)]) -> Vec<&'static str> {
+    let path = env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
+    let theirs = ALL.into_iter().filter(|client| !client.program.is_empty());
+    theirs
+        .filter(|client| path.is_some_and(|path| place(client.program, path).is_some()))
+        .map(|client| client.name)
+        .collect()
+}
+
 /// Even to say its version, one client or another leaves things in its home: not in the user's.
 fn asked(
     client: &'static Client,

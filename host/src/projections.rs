@@ -142,15 +142,19 @@ fn list(world: &World, run: &Run) -> Result<(), files::Error> {
 
 /// Puts a run on the list of runs, as it is now.
 pub(crate) fn enter(events: &Path, run_id: &str, run: &Run) -> Result<(), files::Error> {
-    let line = index::IndexEntry {
+    index::append(events, &index_entry(run_id, run))
+}
+
+/// The line of a run in the list of runs.
+pub fn index_entry(run_id: &str, run: &Run) -> index::IndexEntry {
+    index::IndexEntry {
         run_id: run_id.to_owned(),
         status: status(run).to_owned(),
         task: run.request.as_ref().map(|request| request.task.clone()).unwrap_or_default(),
         ts: clock::written(run.last),
         reverted_at: run.landing.reverted.as_ref().map(|_| clock::written(run.landing.reverted_at)),
         reopens_at: run.complete.as_ref().and_then(|end| end.reopens_at).map(clock::written),
-    };
-    index::append(events, &line)
+    }
 }
 
 fn status(run: &Run) -> &'static str {

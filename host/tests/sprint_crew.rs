@@ -18,8 +18,9 @@ use archeflow_core::sprint::event::{
 use archeflow_core::sprint::policy::{Room, SprintPolicy};
 use archeflow_core::sprint::queue::{ItemStatus, QueueItem};
 use archeflow_host::proc;
-use archeflow_host::sprint::crew::{BranchOverlap, SprintCrew, SprintSetup, UnlandedRun};
+use archeflow_host::sprint::crew::{BranchOverlap, NotKept, SprintCrew, SprintSetup, UnlandedRun};
 use archeflow_host::sprint::drive::{self, SprintDriver, SprintEnded, SprintMessage, SprintObserver};
+use archeflow_host::sprint::opening::{self, OpenedSprint};
 use archeflow_host::sprint::queue::{Extra, QueueFolder};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -35,6 +36,12 @@ struct Fleet {
     /// Runs end when they are stopped, and not before.
     waits: bool,
     place: Option<QueueFolder>,
+    /// Another process takes the sprint over with this line.
+    fenced_at: Option<u64>,
+    /// How often the log can't be kept yet.
+    not_yet: Mutex<u32>,
+    /// Orders whose answers are in the log.
+    answered: Mutex<Vec<Seq>>,
 }
 
 #[derive(Default)]
@@ -126,6 +133,19 @@ impl SprintCrew for Fleet {
 
     fn show_run(&self, _: &str, _: &str, _: &mut dyn FnMut(&Run)) {}
 
+    fn recorded(&self, lines: u64, answered: &[Seq]) -> Result<(), NotKept> {
+        if self.fenced_at.is_some_and(|line| lines >= line) {
+            return Err(NotKept::Fenced("boss-2 has taken it over".to_owned()));
+        }
+        let mut not_yet = self.not_yet.lock().unwrap();
+        if *not_yet > 0 {
+            *not_yet -= 1;
+            return Err(NotKept::Yet("the server is away".to_owned()));
+        }
+        self.answered.lock().unwrap().extend(answered);
+        Ok(())
+    }
+
     fn project_folder(&self, _: &str) -> Option<PathBuf> {
         None
     }
@@ -180,7 +200,14 @@ fn queue_of(count: usize, projects: usize) -> (TempDir, QueueFolder) {
 
 /// Drives the sprint of this queue with this crew until it ends.
 fn drive(place: &QueueFolder, fleet: &Arc<Fleet>) -> (SprintEnded, Sprint) {
-    let opened = drive::open(place).unwrap();
+    drive_opened(place, fleet, drive::open(place).unwrap()).unwrap()
+}
+
+fn drive_opened(
+    place: &QueueFolder,
+    fleet: &Arc<Fleet>,
+    opened: OpenedSprint,
+) -> Result<(SprintEnded, Sprint), drive::Error> {
     let setup = SprintSetup {
         sprint_id: opened.journal.run_id().to_owned(),
         place: place.clone(),
@@ -191,9 +218,9 @@ fn drive(place: &QueueFolder, fleet: &Arc<Fleet>) -> (SprintEnded, Sprint) {
     *fleet.post.lock().unwrap() = Some(driver.post());
     let mut watcher = Watcher(Arc::clone(fleet));
     let policy = SprintPolicy { slots: 1, quality_percent: 0, ..SprintPolicy::default() };
-    driver.begin(&mut watcher, policy, true, "0").unwrap();
-    let ended = driver.drive(&mut watcher).unwrap();
-    (ended, driver.sprint)
+    driver.begin(&mut watcher, policy, true, "0")?;
+    let ended = driver.drive(&mut watcher)?;
+    Ok((ended, driver.sprint))
 }
 
 fn statuses(place: &QueueFolder) -> BTreeMap<ItemStatus, usize> {
@@ -265,4 +292,63 @@ fn i5_another_crew_is_stopped_and_goes_on_with_the_same_order() {
     assert_eq!(statuses(&place), BTreeMap::from([(ItemStatus::Completed, 1)]));
     let (before, after) = (&stopped.seen.lock().unwrap().orders, &fleet.seen.lock().unwrap().orders);
     assert_eq!(before.first(), after.first());
+}
+
+/// Nothing follows from a line that is not kept, and what is answered is in the log before the crew learns of it.
+#[test]
+fn fl_78_nothing_follows_from_a_line_that_is_not_kept() {
+    let (_dir, place) = queue_of(4, 4);
+    let seen = || Mutex::new(Seen { slots: 4, ..Seen::default() });
+    // The two lines of the beginning are kept, what was seen in the queue is not.
+    let fenced = Arc::new(Fleet { seen: seen(), fenced_at: Some(3), ..Fleet::default() });
+    let error = drive_opened(&place, &fenced, opening::open_of_fleet(&place).unwrap()).err().unwrap();
+    assert!(matches!(&error, drive::Error::Fenced { why } if why.contains("boss-2")), "{error}");
+    assert!(fenced.seen.lock().unwrap().orders.is_empty(), "an order was given");
+    assert_eq!(statuses(&place), BTreeMap::from([(ItemStatus::Pending, 4)]), "nothing was claimed");
+
+    let late = Arc::new(Fleet { seen: seen(), not_yet: Mutex::new(2), ..Fleet::default() });
+    let (ended, sprint) = drive_opened(&place, &late, opening::open_of_fleet(&place).unwrap()).unwrap();
+    assert_eq!(ended, SprintEnded::Over(SprintStop::Done));
+    assert_eq!(sprint.fence, 2, "the same sprint");
+    let answered = late.answered.lock().unwrap();
+    // Claim, run, landing and result of each.
+    assert_eq!(answered.len(), 16);
+}
+
+#[test]
+fn fl_79_a_log_is_brought_to_what_the_server_has() {
+    let (_here, here) = queue_of(3, 3);
+    let (_there, there) = queue_of(3, 3);
+    let fleet =
+        || Arc::new(Fleet { seen: Mutex::new(Seen { slots: 3, ..Seen::default() }), ..Fleet::default() });
+    let opened = opening::open_of_fleet(&here).unwrap();
+    let (id, file) = (opened.journal.run_id().to_owned(), opened.journal.path().to_owned());
+    assert!(opening::is_of_fleet(&id) && !opening::is_of_fleet("2026-11-18-sprint"));
+    let (_, sprint) = drive_opened(&here, &fleet(), opened).unwrap();
+    let whole = fs::read(&file).unwrap();
+    let lines: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
+    // Nothing of it there, then a part of it.
+    drop(opening::open_as_kept(&there, &id, lines[..5].concat()).unwrap());
+    let continued = opening::open_as_kept(&there, &id, whole.clone()).unwrap();
+    assert_eq!(continued.sprint, sprint);
+    let copy = continued.journal.path().to_owned();
+    drop(continued);
+    assert_eq!(fs::read(&copy).unwrap(), whole);
+    // Less on the server: what is here continues it.
+    drop(opening::open_as_kept(&there, &id, lines[..5].concat()).unwrap());
+    assert_eq!(fs::read(&copy).unwrap(), whole);
+    // Another continuation is set aside.
+    fs::write(&copy, lines[..5].concat()).unwrap();
+    drop(drive_opened(&there, &fleet(), opening::open_as_kept(&there, &id, Vec::new()).unwrap()));
+    let other = fs::read(&copy).unwrap();
+    assert!(other != whole && other.len() > lines[..5].concat().len());
+    drop(opening::open_as_kept(&there, &id, whole.clone()).unwrap());
+    assert_eq!(fs::read(&copy).unwrap(), whole);
+    let aside = copy.with_file_name(format!("{id}.fenced-1"));
+    assert!(other.ends_with(&fs::read(&aside).unwrap()), "{}", aside.display());
+    // What is no log adds nothing.
+    drop(opening::open_as_kept(&there, &id, b"nonsense\n".to_vec()).unwrap());
+    assert_eq!(fs::read(&copy).unwrap(), whole);
+    // A sprint of one machine leaves it alone.
+    assert_eq!(drive::open(&there).unwrap().journal.run_id().len(), "2026-11-18-sprint".len());
 }

@@ -30,6 +30,8 @@ pub(crate) struct Repository {
     pub(crate) root: PathBuf,
     /// It was noted once and is not there any more.
     pub(crate) missing: bool,
+    /// Its journals are copies of those of a fleet: another machine drives them, and nothing is decided here.
+    pub(crate) is_copy: bool,
     pub(crate) runs: Arc<Vec<IndexEntry>>,
 }
 
@@ -70,6 +72,7 @@ pub(crate) struct Overview {
 
 pub(crate) struct Catalog {
     state: Option<PathBuf>,
+    is_copy: bool,
     indexes: Mutex<Kept<Vec<IndexEntry>>>,
     runs: Mutex<Kept<Run>>,
 }
@@ -93,7 +96,12 @@ impl Stamp {
 
 impl Catalog {
     pub(crate) fn new(state: Option<PathBuf>) -> Catalog {
-        Catalog { state, indexes: Mutex::default(), runs: Mutex::default() }
+        Catalog { state, is_copy: false, indexes: Mutex::default(), runs: Mutex::default() }
+    }
+
+    /// The copies of a fleet's journals. The folder has a list of repositories of its own.
+    pub(crate) fn of_copies(folder: PathBuf) -> Catalog {
+        Catalog { is_copy: true, ..Catalog::new(Some(folder)) }
     }
 
     pub(crate) fn state(&self) -> Option<&Path> {
@@ -129,7 +137,7 @@ impl Catalog {
         let name = short_line(&name, 40);
         let missing = repositories::is_gone(&root);
         let runs = if missing { Arc::default() } else { self.index(&root.join(".archeflow/events")) };
-        Repository { key: key(&root), name, missing, runs, root }
+        Repository { key: key(&root), name, missing, is_copy: self.is_copy, runs, root }
     }
 
     fn index(&self, events: &Path) -> Arc<Vec<IndexEntry>> {
@@ -187,7 +195,7 @@ impl Catalog {
 
     pub(crate) fn look(&self, repository: &Arc<Repository>, entry: &IndexEntry) -> CatalogRun {
         let driven = || Journal::driver(&repository.events(), &entry.run_id).is_some();
-        let interrupted = entry.status == "running" && !driven();
+        let interrupted = entry.status == "running" && !repository.is_copy && !driven();
         let foreign = self.is_foreign(repository, &entry.run_id);
         CatalogRun { repository: Arc::clone(repository), entry: entry.clone(), interrupted, foreign }
     }
@@ -208,11 +216,11 @@ impl Catalog {
             run_id: id,
             name: id,
             repository: &seen.repository.root.display().to_string(),
-            here: false,
+            here: seen.repository.is_copy,
             interrupted: seen.interrupted,
             run: &run,
         })?;
-        if seen.foreign {
+        if seen.foreign && !seen.repository.is_copy {
             item.detail =
                 "Foreign: this machine did not start it, so it is shown and never executed.".to_owned();
             item.next = format!("archeflow trust --run {id}");

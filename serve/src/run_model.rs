@@ -88,7 +88,10 @@ impl RunModel {
         for entry in &self.entries[before.0..] {
             self.live.take(entry);
         }
-        self.live.driven = driven(&self.repository.events(), &self.id);
+        self.live.driven = match self.repository.is_copy {
+            true => Driven::Elsewhere { pid: 0, host: "the fleet".to_owned() },
+            false => driven(&self.repository.events(), &self.id),
+        };
         self.live.now = clock::now();
         self.now = self.live.now;
         if self.entries.len() != before.0 {

@@ -42,6 +42,8 @@ pub struct ServeOptions {
     pub cwd: PathBuf,
     /// End after so long without a request.
     pub idle_exit: Option<Duration>,
+    /// Join file of a fleet whose journals are shown; `state` is the folder of their copies then.
+    pub fleet: Option<PathBuf>,
     /// The user's state folder, where the known repositories are listed.
     pub state: Option<PathBuf>,
     /// Numbers are served for Prometheus to who has this key.
@@ -99,6 +101,8 @@ pub(crate) struct Ui {
     /// Where it was started.
     pub(crate) cwd: PathBuf,
     pub(crate) read_only: bool,
+    /// Join file of the fleet that is shown.
+    pub(crate) fleet: Option<PathBuf>,
     pub(crate) port: u16,
     pub(crate) version: &'static str,
     /// When the last request came, and how many are being answered.
@@ -162,12 +166,16 @@ impl Server {
         let access = Access::new(port, options.host.clone(), [secret()?, secret()?, secret()?], metrics);
         let ui = Arc::new(Ui {
             access,
-            catalog: Catalog::new(options.state.clone()),
+            catalog: match options.state.clone().filter(|_| options.fleet.is_some()) {
+                Some(copies) => Catalog::of_copies(copies),
+                None => Catalog::new(options.state.clone()),
+            },
             changes: Changes::default(),
             feeds: Feeds::default(),
             program: options.program.clone(),
             cwd: options.cwd.clone(),
-            read_only: options.read_only,
+            read_only: options.read_only || options.fleet.is_some(),
+            fleet: options.fleet.clone(),
             port,
             version: options.version,
             last: AtomicU64::new(clock::now()),

@@ -24,6 +24,8 @@ pub(crate) struct SprintFolder {
     pub(crate) place: QueueFolder,
     /// The newest first.
     pub(crate) sprints: Vec<String>,
+    /// Its sprints are copies of those of a fleet.
+    is_copy: bool,
 }
 
 impl SprintFolder {
@@ -53,7 +55,7 @@ pub(crate) fn folders(ui: &Ui) -> Vec<SprintFolder> {
         let place = QueueFolder::at(&root);
         let mut sprints = reading::sprint_ids(&place);
         sprints.reverse();
-        SprintFolder { key: key(&root), place, sprints }
+        SprintFolder { key: key(&root), place, sprints, is_copy: ui.fleet.is_some() }
     });
     folders.filter(|folder| !folder.sprints.is_empty() || folder.place.file().is_file()).collect()
 }
@@ -64,7 +66,8 @@ pub(crate) fn by_key(ui: &Ui, key: &str) -> Option<SprintFolder> {
 
 /// A sprint as its log has it, and its items with their runs.
 pub(crate) fn read(folder: &SprintFolder, id: &str) -> Option<(SprintReader, SprintBoard)> {
-    let reader = SprintReader::open(&folder.place, id).ok()?;
+    let mut reader = SprintReader::open(&folder.place, id).ok()?;
+    reader.is_copy = folder.is_copy;
     let facts = SprintFacts {
         id: &reader.id,
         sprint: &reader.sprint,

@@ -26,6 +26,7 @@ impl Served {
         let mut options = ServeOptions {
             port: 0,
             host: None,
+            fleet: None,
             read_only: false,
             program: "/bin/false".into(),
             cwd: "/nonexistent".into(),
@@ -311,6 +312,7 @@ fn u_16_a_port_in_use_is_said() {
     let options = ServeOptions {
         port: served.port,
         host: None,
+        fleet: None,
         read_only: false,
         program: "/bin/false".into(),
         cwd: "/nonexistent".into(),

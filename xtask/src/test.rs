@@ -82,7 +82,7 @@ const STEPS: [Step; 21] = [
     Step {
         name: "fleet",
         needs: Needs::Server,
-        what: "the fleet's connection against a real server",
+        what: "the fleet with a real server, and workers that are killed and paused",
         run: fleet,
     },
     Step {
@@ -381,7 +381,8 @@ fn tests(root: &Path, count: &mut Count) -> Result<Done, String> {
 }
 
 /// Binaries of tests that take minutes or a server, and are steps of their own.
-const PROOFS: [&str; 3] = ["crash", "proof_sprint", "nats"];
+const PROOFS: [&str; 9] =
+    ["crash", "proof_sprint", "nats", "cluster", "shared", "conductor", "views", "fleet_views", "fleet"];
 
 /// The names of all integration tests, each once, though several crates may have one of that name.
 fn test_binaries(root: &Path) -> std::io::Result<BTreeSet<String>> {
@@ -417,8 +418,12 @@ fn sprint(root: &Path, count: &mut Count) -> Result<Done, String> {
 /// What a fleet asks of its server, and what happens when that is killed, wiped or full.
 fn fleet(root: &Path, count: &mut Count) -> Result<Done, String> {
     let program = nats_server::fetch(root)?;
-    let words = ["cargo", "test", "-p", "archeflow-fleet", "--test", "nats", "--no-fail-fast"];
-    counted(root, &words, &[(nats_server::VARIABLE, &program)], count)
+    let env = [(nats_server::VARIABLE, program.as_str())];
+    let words = ["cargo", "test", "-p", "archeflow-fleet", "-p", "archeflow", "--no-fail-fast"];
+    let fleet = PROOFS.iter().filter(|name| !["crash", "proof_sprint"].contains(name));
+    let tests: Vec<&str> = fleet.flat_map(|name| ["--test", name]).collect();
+    // Each of them starts servers and processes of its own.
+    counted(root, &[&words[..], &tests, &["--", "--test-threads=2"]].concat(), &env, count)
 }
 
 /// Hostile text must be inert where it is really shown: no other check can say so.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{CommonArgs, complete};
+use super::{CommonArgs, FleetViewArgs, complete};
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
@@ -14,6 +14,8 @@ pub(crate) struct StatusArgs {
     /// Include runs that ended in other repositories
     #[arg(long, conflicts_with = "id")]
     pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) view: FleetViewArgs,
     #[command(flatten)]
     pub(crate) place: CommonArgs,
 }
@@ -51,6 +53,8 @@ pub(crate) struct ListArgs {
     /// Show only the last N runs
     #[arg(long, short = 'n', value_name = "N")]
     pub(crate) limit: Option<usize>,
+    #[command(flatten)]
+    pub(crate) view: FleetViewArgs,
     #[command(flatten)]
     pub(crate) place: CommonArgs,
 }

@@ -180,6 +180,21 @@ pub(crate) struct SprintRun {
     /// Test command for projects that have none of their own
     #[arg(long, value_name = "CMD")]
     pub(crate) test_command: Option<String>,
+    /// Have the workers of a fleet run the queue: join file of a conductor
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["batch", "unsafe_no_sandbox"])]
+    pub(crate) fleet: Option<PathBuf>,
+    /// Use only workers that offer this, e.g. agent:claude, os:linux, label:gpu; repeatable
+    #[arg(long, value_name = "NEED", requires = "fleet")]
+    pub(crate) need: Vec<String>,
+    /// Reserve the cost of each run from a budget of the fleet; needs --budget
+    #[arg(long, value_name = "NAME", requires_all = ["fleet", "budget"])]
+    pub(crate) ledger: Option<String>,
+    /// Continue a sprint that another conductor began, from the fleet's server; that conductor ends
+    #[arg(long, value_name = "SPRINT", requires = "fleet")]
+    pub(crate) take_over: Option<String>,
+    /// Time a worker may be silent before others get its order
+    #[arg(long, value_name = "N", requires = "fleet", hide = true, value_parser = clap::value_parser!(u64).range(1..=900))]
+    pub(crate) lease_seconds: Option<u64>,
     #[command(flatten)]
     pub(crate) place: SprintPlace,
 }

@@ -1,5 +1,7 @@
 //! The options of `archeflow ui`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 #[derive(Debug, Args)]
@@ -16,6 +18,9 @@ pub(crate) struct UiArgs {
     /// Show only; decide nothing on the pages
     #[arg(long)]
     pub(crate) read_only: bool,
+    /// Join file of a fleet: show its runs instead of those of this machine; nothing is decided on the pages
+    #[arg(long, value_name = "FILE", conflicts_with = "prometheus")]
+    pub(crate) fleet: Option<PathBuf>,
     /// Also serve numbers for Prometheus at /metrics, to who has the key in the file that is printed
     #[arg(long)]
     pub(crate) prometheus: bool,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use archeflow_core::text::byte_size;
 use archeflow_host::cleaning::{
     self, CleanedItem, CleanedKind, CleanedRepository, CleaningReport, CleaningRequest,
 };
@@ -117,7 +118,11 @@ fn as_text(args: &GcArgs, report: &CleaningReport) -> String {
             paint.dim(&line(if args.dry_run { "WOULD REMOVE" } else { "REMOVED" }, "COUNT", "DISK", "WHY"))
         );
         table(&mut out, &removed);
-        put!(out, "{}", line("total", &report.removed.len().to_string(), &size(total(&report.removed)), ""));
+        put!(
+            out,
+            "{}",
+            line("total", &report.removed.len().to_string(), &byte_size(total(&report.removed)), "")
+        );
     }
     if !kept.is_empty() {
         put!(out, "\n{}", paint.dim(&line("KEPT", "COUNT", "DISK", "WHY")));
@@ -134,44 +139,10 @@ fn as_text(args: &GcArgs, report: &CleaningReport) -> String {
 
 fn table(out: &mut String, rows: &[Row]) {
     for row in rows {
-        put!(out, "{}", line(row.kind.name(), &row.count.to_string(), &size(row.bytes), row.why));
+        put!(out, "{}", line(row.kind.name(), &row.count.to_string(), &byte_size(row.bytes), row.why));
     }
 }
 
 fn line(what: &str, count: &str, disk: &str, why: &str) -> String {
     format!("{}  {count:>6}  {disk:>8}  {why}", pad(what, 22)).trim_end().to_owned()
-}
-
-/// `163 MB`.
-fn size(bytes: u64) -> String {
-    const UNITS: [(&str, u64); 3] = [("GB", 1_000_000_000), ("MB", 1_000_000), ("KB", 1_000)];
-    let unit = UNITS.into_iter().find(|(_, unit)| bytes >= *unit);
-    match unit {
-        None => format!("{bytes} B"),
-        // One place, rounded to the nearest.
-        Some((name, unit)) if bytes < 10 * unit => {
-            let tenths = (bytes.saturating_mul(10) + unit / 2) / unit;
-            format!("{}.{} {name}", tenths / 10, tenths % 10)
-        }
-        Some((name, unit)) => format!("{} {name}", (bytes + unit / 2) / unit),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::size;
-
-    #[test]
-    fn u_14_sizes_are_printed_with_two_digits_at_least() {
-        for (bytes, printed) in [
-            (0, "0 B"),
-            (999, "999 B"),
-            (1_000, "1.0 KB"),
-            (162_860_000, "163 MB"),
-            (9_940_000, "9.9 MB"),
-            (12_345_678_901, "12 GB"),
-        ] {
-            assert_eq!(size(bytes), printed);
-        }
-    }
 }

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::args::{CommonArgs, ListArgs};
 use crate::commands::process_env;
+use crate::commands::views::{self, FleetView};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::summary;
@@ -25,6 +26,9 @@ use crate::render::text::{Paint, cut, pad, pad_after, safe_line, stdout_width};
 const MOST_WORKERS: usize = 8;
 
 pub(crate) fn list(args: &ListArgs) -> Result<CommandOutput, Failure> {
+    if let Some(fleet) = FleetView::asked_for(&args.view)? {
+        return views::list::list(&fleet, args.limit, args.place.json);
+    }
     let around = look_around(&args.place, args.all)?;
     let all = args.all || around.here.is_none();
     let mut runs = around.runs(all);

@@ -10,6 +10,7 @@ mod doctor;
 mod explain;
 mod explain_reading;
 mod export;
+mod fleet;
 mod forget;
 mod gc;
 mod hook;
@@ -42,9 +43,11 @@ pub(crate) mod steer;
 mod transfer;
 mod trust;
 mod ui;
+mod views;
 mod watch;
 mod watcher;
 mod why;
+mod worker;
 
 use std::path::Path;
 
@@ -66,6 +69,7 @@ pub(crate) fn run(cli: Cli) -> Result<CommandOutput, Failure> {
         Command::Run(args) => run::run(&args),
         Command::Review(args) => review::run(&args),
         Command::Sprint(args) => sprint::run(&args.what),
+        Command::Worker(args) => worker::run(&args),
         Command::Loop(args) => agent_loop::run(&args.what),
         Command::Resume(args) => known::resume(&args),
         Command::Answer(args) => known::answer(&args),
@@ -102,6 +106,7 @@ pub(crate) fn run(cli: Cli) -> Result<CommandOutput, Failure> {
             ConfigCommand::Show(listing) => config::show(&listing),
         },
         Command::Memory(args) => memory::run(&args.what),
+        Command::Fleet(args) => fleet::run(&args.what),
         Command::Notify(args) => notify::run(&args.what),
         Command::Completions { shell } => completions(shell),
         Command::Play { file } => play::run(&file),

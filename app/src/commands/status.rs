@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use crate::args::StatusArgs;
 use crate::commands::list::{Around, ListedRun, UncheckedRun, ago, fold, look_around};
+use crate::commands::views::{self, FleetView};
 use crate::commands::{naming, open_project};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
@@ -33,6 +34,9 @@ const MOST: usize = 50;
 const FINISHED: usize = 5;
 
 pub(crate) fn run(args: &StatusArgs) -> Result<CommandOutput, Failure> {
+    if let Some(fleet) = FleetView::asked_for(&args.view)? {
+        return views::status::status(&fleet, args.id.as_deref(), args.place.json);
+    }
     if let Some(name) = &args.id {
         let project = open_project(&args.place, None, false)?;
         let id = &naming::named(&project, name)?;

@@ -9,6 +9,8 @@ use archeflow_host::open::{self, Project};
 use archeflow_host::proc;
 use archeflow_host::store::memory::MemoryStore;
 
+mod fleet;
+
 use crate::args::TrustArgs;
 use crate::commands::{naming, open_project};
 use crate::failure::Failure;
@@ -22,6 +24,9 @@ pub(crate) fn run(args: &TrustArgs) -> Result<CommandOutput, Failure> {
     let project = open_project(&args.place, None, args.run.is_none())?;
     if let Some(name) = &args.run {
         return adopt(args, &project, &naming::named(&project, name)?);
+    }
+    if let Some(join) = &args.fleet {
+        return fleet::run(args, &project, join);
     }
     let mut trust = Trust::open(&project.state).map_err(open::Error::from)?;
     if args.revoke {
@@ -56,11 +61,7 @@ pub(crate) fn run(args: &TrustArgs) -> Result<CommandOutput, Failure> {
         let none = "This repository's configuration (as committed) names nothing that needs approval.\n";
         return Ok(CommandOutput::text(none.to_owned()));
     }
-    let mut out = String::new();
-    put!(out, "{} configures, as committed on the checked-out branch:", safe(&place.display().to_string()));
-    for row in &guarded {
-        put!(out, "  {}", safe(&described(row)));
-    }
+    let mut out = listed(&project, &guarded);
     for change in project.offer.changes(trust.last(&place))? {
         let (before, after) =
             (change.before.as_deref().unwrap_or("nothing"), change.after.as_deref().unwrap_or("nothing"));
@@ -200,6 +201,16 @@ fn lessons(memory: &MemoryStore) -> Result<Vec<Guarded>, Failure> {
         rows.push(row("lessons", "lines that can't be read", 0));
     }
     Ok(rows)
+}
+
+/// What an approval is for.
+fn listed(project: &Project, guarded: &[Guarded]) -> String {
+    let (mut out, place) = (String::new(), project.offer.place());
+    put!(out, "{} configures, as committed on the checked-out branch:", safe(&place.display().to_string()));
+    for row in guarded {
+        put!(out, "  {}", safe(&described(row)));
+    }
+    out
 }
 
 fn described(row: &Guarded) -> String {

@@ -12,6 +12,7 @@ use archeflow_serve::{Limits, ServeError, ServeOptions, Server};
 use crate::args::UiArgs;
 use crate::commands::process_env;
 use crate::commands::trust::only_from_outside;
+use crate::commands::views::FleetView;
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::safe_line;
@@ -22,6 +23,9 @@ pub(crate) fn run(args: &UiArgs) -> Result<CommandOutput, Failure> {
     let env = process_env()?;
     // The first run may be started while the pages are open already.
     let state = Places::state_dir_made_elsewhere(&env.places())?;
+    let fleet = args.fleet.as_deref().map(|file| FleetView::open(&env.cwd.join(file), false)).transpose()?;
+    let shown = fleet.as_ref().map_or_else(|| state.clone(), |fleet| fleet.mirror.folder().to_owned());
+    let cwd = fleet.as_ref().map_or_else(|| env.cwd.clone(), |fleet| fleet.mirror.projects());
     let metrics = args.prometheus.then(|| metrics_key::open(&state)).transpose()?;
     let server = Server::bind(ServeOptions {
         port: args.port,
@@ -29,8 +33,9 @@ pub(crate) fn run(args: &UiArgs) -> Result<CommandOutput, Failure> {
         idle_exit: args.idle_exit.map(|minutes| Duration::from_secs(minutes.saturating_mul(60))),
         read_only: args.read_only,
         program: env.me.clone(),
-        cwd: env.cwd.clone(),
-        state: Some(state.clone()),
+        cwd,
+        fleet: fleet.as_ref().map(|fleet| fleet.file().to_owned()),
+        state: Some(shown),
         metrics_key: metrics.as_ref().map(|metrics| metrics.key),
         version: env.version,
         limits: Limits::default(),
@@ -47,6 +52,9 @@ pub(crate) fn run(args: &UiArgs) -> Result<CommandOutput, Failure> {
     tell!("Ctrl-C ends it. Runs are not affected.");
     if args.open {
         open(&server.address(), &state);
+    }
+    if let Some(fleet) = fleet {
+        std::thread::spawn(move || fleet.follow());
     }
     server.run()?;
     Ok(CommandOutput::done())

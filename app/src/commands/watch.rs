@@ -17,12 +17,13 @@ use archeflow_host::store::presence::{Presence, Watched};
 use archeflow_host::{log, proc};
 
 use crate::args::{AnswerArgs, Session, WatchArgs};
+use crate::commands::views::{self, FleetRun, FleetView};
 use crate::commands::{known, naming, open_project, process_env, sprint, steer};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::line::Lines;
 use crate::render::summary;
-use crate::render::text::Paint;
+use crate::render::text::{Paint, safe_line};
 use crate::render::tui::stage::{Left, Shelf, Stage, driven_by};
 use crate::render::tui::terminal::{self, Screen};
 use crate::render::tui::{View, observer::no_screen};
@@ -33,6 +34,10 @@ const LOOK: Duration = Duration::from_millis(200);
 const GRACE: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: &WatchArgs) -> Result<CommandOutput, Failure> {
+    if let Some(fleet) = FleetView::asked_for(&args.view)? {
+        let run = fleet.run(args.id.as_deref())?;
+        return follow_in_fleet(&fleet, &run, args.place.json);
+    }
     if let Some(sprint) = sprint(args)? {
         let root = sprint.root().to_owned();
         return sprint::watch::watch(
@@ -132,6 +137,48 @@ fn follow(project: &Project, id: &str, json: bool) -> Result<CommandOutput, Fail
         std::thread::sleep(LOOK);
     }
     Ok(end(project, id, &run, json))
+}
+
+/// The lines of a run of a fleet as they come, until it ends. Whether a worker drives it is not known here, so it is waited for.
+fn follow_in_fleet(fleet: &FleetView, found: &FleetRun, json: bool) -> Result<CommandOutput, Failure> {
+    let events = found.path.parent().unwrap_or(&found.path);
+    let mut follower = Follower::open(events, &found.id)?;
+    let (mut observer, mut run, mut is_away) = (Lines::replay(&found.id), Run::default(), false);
+    loop {
+        if follower.is_another_file() {
+            tell!("note: the journal was written again on the server; from its beginning:");
+            follower = Follower::open(events, &found.id)?;
+            (observer, run) = (Lines::replay(&found.id), Run::default());
+        }
+        let mut entries = Vec::new();
+        let some = follower.more(|line| entries.push(log::decode(line)))?;
+        for entry in entries {
+            let entry = entry?;
+            run.apply(&entry);
+            observer.wrote(&run, &entry);
+        }
+        if some {
+            continue;
+        }
+        if run.outcome.is_some() || !fleet.is_connected() {
+            break;
+        }
+        std::thread::sleep(views::EVERY);
+        is_away = fleet.refresh_or_say(is_away);
+    }
+    let code = run.outcome.as_ref().map_or(0, Outcome::exit_code);
+    if let Some(outcome) = &run.outcome {
+        summary::print(&found.id, &run, outcome, run.last.saturating_sub(run.began));
+        tell!("{}", safe_line(&found.place()));
+    }
+    let output = match json {
+        true => {
+            let outcome = run.outcome.as_ref();
+            CommandOutput::json(summary::json(found.root(), &found.id, &run, outcome, code, None))
+        }
+        false => CommandOutput::done(),
+    };
+    Ok(output.with_code(code))
 }
 
 /// How the run ended, as its own process prints it, with the same code.

@@ -10,7 +10,11 @@ use crate::harness::Test;
 const NO_READER: i32 = 128 + 13;
 
 /// Arguments that a usage line does not show as required.
-const MORE: [(&str, &[&str]); 8] = [
+const MORE: [(&str, &[&str]); 12] = [
+    ("fleet status", &["--fleet", "x"]),
+    ("fleet gc", &["--fleet", "x"]),
+    ("fleet budget", &["x", "--fleet", "x"]),
+    ("fleet add", &["worker", "x"]),
     ("completions", &["bash"]),
     ("continue", &["x", "--one-more-cycle"]),
     ("forget", &["--gone"]),
@@ -22,7 +26,8 @@ const MORE: [(&str, &[&str]); 8] = [
 ];
 
 /// Servers, which run until they are stopped, and hooks, which never fail the session of a client: they print no result.
-const WITHOUT_RESULT: [&str; 5] = ["lsp", "mcp", "ui", "hook claude-session-start", "hook claude-stop"];
+const WITHOUT_RESULT: [&str; 7] =
+    ["lsp", "mcp", "ui", "fleet serve", "worker drain", "hook claude-session-start", "hook claude-stop"];
 
 /// Every command with arguments it accepts, from the program's own help: a new command is in here by itself. What fails
 /// after parsing prints its failure as JSON, so each one has something to print.

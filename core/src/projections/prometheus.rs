@@ -89,28 +89,32 @@ pub fn sprint(
     text.out
 }
 
-fn whole(count: usize) -> f64 {
+pub fn whole(count: usize) -> f64 {
     count as f64
 }
 
-fn dollars(money: Money) -> f64 {
+pub fn dollars(money: Money) -> f64 {
     money.0 as f64 / 1e6
 }
 
 /// Metric after metric, each with its help, its type and its samples.
-#[derive(Default)]
-struct PrometheusText {
+#[derive(Debug, Default)]
+pub struct PrometheusText {
     out: String,
     name: &'static str,
 }
 
 impl PrometheusText {
-    fn gauge(&mut self, name: &'static str, help: &str) {
+    pub fn gauge(&mut self, name: &'static str, help: &str) {
         self.metric(name, "gauge", help);
     }
 
-    fn counter(&mut self, name: &'static str, help: &str) {
+    pub fn counter(&mut self, name: &'static str, help: &str) {
         self.metric(name, "counter", help);
+    }
+
+    pub fn finish(self) -> String {
+        self.out
     }
 
     fn metric(&mut self, name: &'static str, kind: &str, help: &str) {
@@ -119,7 +123,7 @@ impl PrometheusText {
         let _ = write!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }
 
-    fn sample(&mut self, labels: &[(&str, &str)], value: f64) {
+    pub fn sample(&mut self, labels: &[(&str, &str)], value: f64) {
         let labels: Vec<String> =
             labels.iter().map(|(name, value)| format!("{name}=\"{}\"", label(value))).collect();
         let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };

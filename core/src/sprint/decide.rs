@@ -157,7 +157,8 @@ fn resume(sprint: &Sprint) -> Vec<SprintEvent> {
 
 /// What is ours begins. After a break it is given back instead.
 fn run(sprint: &Sprint, room: Room) -> Vec<SprintEvent> {
-    let mut claimed = sprint.items.at_stage(ItemStage::Claimed);
+    // Claims are answered together, and what matters more still begins first.
+    let mut claimed = in_order(sprint.items.at_stage(ItemStage::Claimed)).into_iter();
     let event = claimed.find_map(|known| match &sprint.broke {
         None => run_if_possible(sprint, known, room),
         Some((why, _, _)) => {

@@ -153,7 +153,8 @@ sprint_events! {
     }
 }
 
-/// The result of a run, or of its landing. Without a status there is none: it could not be started, or crashed.
+/// The result of a run, or of its landing. Without a status there is none: it could not be started, or crashed. With the
+/// reason `git_fault` its repository could not be used, which does not count as a failure of the task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunEnd {
     pub run_id: String,

@@ -22,6 +22,10 @@ pub fn after(end: &RunEnd, landing: bool, reruns: u32) -> Follows {
         return Follows::Settle(ItemStatus::Pending, note);
     }
     let Some(status) = end.status else {
+        // Its repository could not be used, which says nothing about the task.
+        if end.reason == Some(Reason::GitFault) {
+            return Follows::Settle(ItemStatus::Pending, end.detail.clone());
+        }
         return Follows::Settle(ItemStatus::Failed, end.detail.clone());
     };
     match (status, end.reason) {
@@ -49,7 +53,10 @@ pub fn after(end: &RunEnd, landing: bool, reruns: u32) -> Follows {
 /// The run to resume for an item that is given back.
 pub fn goes_on(known: &ItemState) -> Option<String> {
     match &known.end {
-        Some(end) => (end.stopped || end.busy.is_some()).then(|| end.run_id.clone()),
+        Some(end) => {
+            let is_repositorys = end.status.is_none() && end.reason == Some(Reason::GitFault);
+            (end.stopped || end.busy.is_some() || is_repositorys).then(|| end.run_id.clone())
+        }
         None => known.left.as_ref().map(|left| left.run_id.clone()),
     }
 }
@@ -65,5 +72,40 @@ pub fn quality(status: ItemStatus, end: Option<&RunEnd>) -> Share {
         (ItemStatus::Completed, Some(end)) => Share::of(1, u64::from(end.cycles.max(1))),
         (ItemStatus::Completed, None) => Share::ONE,
         (_, _) => Share(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Money;
+
+    #[test]
+    fn fl_76_a_repository_that_cannot_be_used_is_no_failure_of_the_task() {
+        let end = RunEnd {
+            run_id: "s.a.1".to_owned(),
+            status: None,
+            reason: None,
+            detail: "fatal: no route to host".to_owned(),
+            cycles: 0,
+            cost_usd: Money::ZERO,
+            took_ms: 0,
+            stopped: false,
+            landed_as: None,
+            accounts: Vec::new(),
+            busy: None,
+        };
+        for landing in [false, true] {
+            let failed = Follows::Settle(ItemStatus::Failed, end.detail.clone());
+            assert_eq!(after(&end, landing, 1), failed);
+            let unusable = RunEnd { reason: Some(Reason::GitFault), ..end.clone() };
+            assert_eq!(
+                after(&unusable, landing, 1),
+                Follows::Settle(ItemStatus::Pending, end.detail.clone())
+            );
+            // A run that came to its end with a fault of git failed, as before.
+            let ended = RunEnd { status: Some(RunStatus::Failed), ..unusable };
+            assert!(matches!(after(&ended, landing, 1), Follows::Settle(ItemStatus::Failed, _)));
+        }
     }
 }

@@ -24,6 +24,7 @@ mod markup;
 mod names;
 pub(crate) mod nearest;
 mod paths;
+mod sizes;
 
 pub use columns::{cells, fitted, padded, revealed_in_columns, width, wrapped};
 pub use lines::{
@@ -34,3 +35,4 @@ pub use markup::{code_block, code_span, html, json, markdown, markdown_comment, 
 pub use names::{file_name, identifier, plain_words, shell_word};
 pub use nearest::closest;
 pub use paths::{path_key, quote_path, quoted_end, unescape_letters, unquote_path};
+pub use sizes::byte_size;

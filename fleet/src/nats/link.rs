@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use async_nats::rustls::pki_types::CertificateDer;
 use async_nats::rustls::pki_types::pem::PemObject;
-use async_nats::rustls::{ClientConfig, RootCertStore};
+use async_nats::rustls::{ClientConfig, Error as TlsError, RootCertStore};
 use async_nats::{
     Auth, AuthError, Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, HeaderMap, Message,
     Request, RequestErrorKind, ServerError,
@@ -167,6 +167,26 @@ impl Link {
         }
     }
 
+    /// Sends these if there is a connection; nobody waits for it.
+    pub(super) fn say_all(&self, messages: Vec<(String, Bytes)>) {
+        let Ok(connection) = self.shared.state.borrow().clone() else { return };
+        self.runtime.spawn(async move {
+            for (subject, payload) in messages {
+                let _ = connection.client.publish(subject, payload).await;
+            }
+        });
+    }
+
+    /// Asks for several deliveries, and returns those that came.
+    pub(super) fn pull(&self, subject: &str, payload: Bytes, most: usize, limit: Duration) -> Vec<Message> {
+        let (tell, answer) = mpsc::sync_channel(1);
+        let (shared, subject) = (Arc::clone(&self.shared), subject.to_owned());
+        self.runtime.spawn(async move {
+            let _ = tell.send(shared.pull(subject, payload, most, limit).await);
+        });
+        answer.recv_timeout(limit * 2 + CONNECT).unwrap_or_default()
+    }
+
     pub(super) fn hear(&self, subject: &str, limit: Duration) -> Result<Receiver<Heard>, BusError> {
         let (to, heard) = mpsc::sync_channel(HEARD);
         let listener = {
@@ -238,6 +258,24 @@ impl Shared {
         };
         self.desk().requests.retain(|(known, _, _)| *known != id);
         end
+    }
+
+    /// Until all came, or a message that is none: the server's word that there are no more.
+    async fn pull(&self, subject: String, payload: Bytes, most: usize, limit: Duration) -> Vec<Message> {
+        let mut came = Vec::new();
+        let Ok(connection) = self.connected(limit).await else { return came };
+        let inbox = connection.client.new_inbox();
+        let Ok(mut heard) = connection.client.subscribe(inbox.clone()).await else { return came };
+        if connection.client.publish_with_reply(subject, inbox, payload).await.is_err() {
+            return came;
+        }
+        while came.len() < most {
+            match timeout(limit, heard.next()).await {
+                Ok(Some(message)) if message.status.is_none() => came.push(message),
+                Ok(_) | Err(_) => break,
+            }
+        }
+        came
     }
 
     async fn connected(&self, limit: Duration) -> Result<Connection, BusError> {
@@ -427,6 +465,9 @@ async fn connect_to(shared: &Arc<Shared>, server: &str) -> Result<Connection, Co
 }
 
 fn refusal(server: &str, join: &JoinFile, error: &ConnectError) -> JoinError {
+    if let Some(why) = tls_fault(error, join.ca.is_some()) {
+        return JoinError::Tls { server: server.to_owned(), why };
+    }
     match error.kind() {
         ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => {
             JoinError::Refused { server: server.to_owned(), name: join.name.clone() }
@@ -441,6 +482,31 @@ fn refusal(server: &str, join: &JoinFile, error: &ConnectError) -> JoinError {
         }
     }
 }
+
+/// What the two ends do not agree on, if that is why there is no connection.
+fn tls_fault(error: &ConnectError, expects_tls: bool) -> Option<String> {
+    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(found) = source {
+        let inner = found.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        let tls =
+            inner.and_then(|inner| inner.downcast_ref::<TlsError>()).or(found.downcast_ref::<TlsError>());
+        if let Some(tls) = tls {
+            return Some(match (tls, expects_tls) {
+                (_, false) => {
+                    "the server wants TLS, and the join file has no certificate to trust".to_owned()
+                }
+                (TlsError::InvalidMessage(_), true) => NO_TLS.to_owned(),
+                (tls, true) => tls.to_string(),
+            });
+        }
+        source = found.source();
+    }
+    // A server without TLS ends the connection, or waits for words it knows.
+    let is_eof = error.to_string().contains("tls handshake eof");
+    (expects_tls && is_eof).then(|| NO_TLS.to_owned())
+}
+
+const NO_TLS: &str = "the join file expects TLS, and the server has none";
 
 /// Trusts this certificate and no other.
 fn trust(ca: &str, join: &JoinFile) -> Result<ClientConfig, JoinError> {

@@ -2,60 +2,31 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use archeflow_host::platform::files as os;
 use archeflow_host::platform::process::{Signal, numbered, program};
 use archeflow_host::platform::table::Process;
 use archeflow_host::store::files;
 use archeflow_host::store::lock::{self, Lock};
-use serde::{Deserialize, Serialize};
-use serde_json::json;
 
-use super::permissions::permissions;
+use super::configuration::{FleetMember, FleetSettings, ServerFiles, configuration};
+use crate::bus::Bus;
 use crate::join::{FleetRole, JoinError, JoinFile, is_member_name};
 use crate::keys::FleetKey;
+use crate::members::{self, ListedMember, MembersFault};
+use crate::nats::{NatsBus, NatsOptions};
 
 const SETTINGS: &str = "fleet.json";
-const CONFIGURATION: &str = "server.conf";
-const PID: &str = "server.pid";
-const LOG: &str = "server.log";
 /// The member that `fleet serve` is.
 const SERVE: &str = "serve";
 const LONGEST: u64 = 4 * 1024 * 1024;
+/// How long a server that runs may take until it keeps messages, and how often it is asked.
+const STARTING: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_millis(200);
 /// How long a command waits for another that changes the fleet.
 const WAIT: Duration = Duration::from_secs(30);
-
-/// What a fleet was made with.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FleetSettings {
-    pub v: u32,
-    /// `host:port` that the server listens on.
-    pub listen: String,
-    /// Where members reach it.
-    pub servers: Vec<String>,
-    /// All that the server may keep, in bytes.
-    pub disk: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tls: Option<TlsFiles>,
-    #[serde(default)]
-    pub members: Vec<FleetMember>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TlsFiles {
-    pub cert: PathBuf,
-    pub key: PathBuf,
-    pub ca: PathBuf,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FleetMember {
-    pub name: String,
-    pub role: FleetRole,
-    /// The public half.
-    pub key: String,
-}
 
 #[derive(Debug, thiserror::Error)]
 pub enum ServerFault {
@@ -73,6 +44,8 @@ pub enum ServerFault {
     Needed { name: String },
     #[error("the file {} can't be used: {why}", path.display())]
     Tls { path: PathBuf, why: String },
+    #[error("{} has no server {number}; it has {known}", folder.display())]
+    NoNode { folder: PathBuf, number: String, known: String },
     #[error("no nats-server was found")]
     NoServer,
     #[error("{} is no nats-server: {why}", path.display())]
@@ -81,10 +54,16 @@ pub enum ServerFault {
     ServerVersion { path: PathBuf, version: String },
     #[error("nats-server ended before it was ready:\n{said}")]
     NotReady { said: String },
+    #[error("nats-server ended by itself:\n{said}")]
+    Died { said: String },
+    #[error("it was stopped before it was ready")]
+    Stopped,
     #[error("the server can't be set up: {0}")]
     LayOut(String),
     #[error(transparent)]
     Join(#[from] JoinError),
+    #[error(transparent)]
+    Members(#[from] MembersFault),
     #[error(transparent)]
     Files(#[from] files::Error),
     #[error(transparent)]
@@ -106,19 +85,24 @@ impl ServerFault {
                 format!("For a new key, remove it first: archeflow fleet remove {name}")
             }
             ServerFault::Tls { .. } => {
-                "Name files in PEM format: --tls --cert server.pem --key server.key --ca ca.pem".to_owned()
+                "Name files in PEM format: --tls-cert server.pem --tls-key server.key --tls-ca ca.pem"
+                    .to_owned()
             }
             ServerFault::NoServer | ServerFault::NotAServer { .. } | ServerFault::ServerVersion { .. } => {
                 format!(
-                    "Install nats-server, {}, and name it if it is not on the PATH: --server <path>",
+                    "Install nats-server, {}, and name it if it is not on the PATH: --nats-server <path>",
                     crate::join::wanted()
                 )
             }
+            ServerFault::Died { .. } => "Start it again: archeflow fleet serve".to_owned(),
             ServerFault::NotReady { .. } => {
                 "Is the address in use, or the disk full? It is written down in server.log.".to_owned()
             }
+            ServerFault::NoNode { .. } => "Name one: archeflow fleet serve --node 1".to_owned(),
             ServerFault::Join(error) => error.remedy(),
-            ServerFault::Unknown { .. }
+            ServerFault::Members(fault) => fault.remedy(),
+            ServerFault::Stopped
+            | ServerFault::Unknown { .. }
             | ServerFault::Needed { .. }
             | ServerFault::LayOut(_)
             | ServerFault::Files(_)
@@ -155,6 +139,7 @@ impl FleetFolder {
             }
             fleet.save(settings)?;
         }
+        members::make_fleet_key(folder)?;
         // A fleet whose making was interrupted has no key to serve with.
         let known = fleet.settings()?;
         if !known.members.iter().any(|member| member.role == FleetRole::Serve) {
@@ -206,6 +191,7 @@ impl FleetFolder {
         }
         let path = out.map_or_else(|| self.join_path(name), Path::to_owned);
         self.make_member(settings, role, name, &path)?;
+        self.publish_if_running()?;
         Ok(path)
     }
 
@@ -223,45 +209,105 @@ impl FleetFolder {
         self.save(&settings)?;
         // The key in it opens nothing any more.
         match std::fs::remove_file(self.join_path(name)) {
-            Ok(()) => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(source) => Err(ServerFault::Io { doing: format!("remove the join file of {name}"), source }),
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => {
+                return Err(ServerFault::Io { doing: format!("remove the join file of {name}"), source });
+            }
+        }
+        self.publish_if_running()
+    }
+
+    /// Tells the servers that run on this machine to read their configuration again; whether there is one.
+    pub fn reload(&self) -> bool {
+        let running = self.numbers().into_iter().filter_map(|number| self.running(number));
+        running.inspect(|server| server.signal(Signal::HUP)).count() > 0
+    }
+
+    fn numbers(&self) -> Vec<Option<u8>> {
+        self.settings().map(|settings| settings.numbers()).unwrap_or_default()
+    }
+
+    /// Publishes the signed list of members.
+    pub(super) fn publish_members(&self, bus: &dyn Bus) -> Result<(), ServerFault> {
+        let _lock = self.lock()?;
+        self.publish(bus)
+    }
+
+    /// While no server runs there is nobody to mislead, and the next one begins with publishing.
+    fn publish_if_running(&self) -> Result<(), ServerFault> {
+        let Some(number) = self.numbers().into_iter().find(|number| self.running(*number).is_some()) else {
+            return Ok(());
+        };
+        let join = self.own_join(number)?;
+        let begun = Instant::now();
+        loop {
+            let bus = NatsBus::connect(&join, NatsOptions::default());
+            let unpublished = |error: JoinError| MembersFault::Unpublished(error.to_string());
+            match bus.map_err(|error| unpublished(error).into()).and_then(|bus| self.publish(&bus)) {
+                // It may just have been started, and have no streams yet.
+                Err(ServerFault::Members(MembersFault::Unpublished(_))) if begun.elapsed() < STARTING => {
+                    thread::sleep(LOOK);
+                }
+                ended => return ended,
+            }
         }
     }
 
-    /// Tells a running server to read its configuration again; whether there is one.
-    pub fn reload(&self) -> bool {
-        let text = files::read_capped(&self.folder.join(PID), 64).unwrap_or_default();
+    fn publish(&self, bus: &dyn Bus) -> Result<(), ServerFault> {
+        let listed =
+            |known: FleetMember| ListedMember { name: known.name, role: known.role, public: known.key };
+        let members = self.settings()?.members.into_iter().map(listed).collect();
+        Ok(members::publish(&self.folder, members, bus)?)
+    }
+
+    /// The server of this number, if it runs on this machine.
+    fn running(&self, number: Option<u8>) -> Option<Process> {
+        let text =
+            files::read_capped(&self.folder.join(&ServerFiles::of(number).pid), 64).unwrap_or_default();
         let number = String::from_utf8_lossy(&text).trim().parse().ok();
-        let Some(process) = number.and_then(numbered).and_then(Process::read) else { return false };
+        let process = number.and_then(numbered).and_then(Process::read)?;
         // The number may have been given away since.
         let is_server = program(process.pid).is_some_and(|program| {
             program.file_name().is_some_and(|name| name.to_string_lossy().contains("nats"))
         });
-        if is_server && !process.dead {
-            process.signal(Signal::HUP);
+        (is_server && !process.dead).then_some(process)
+    }
+
+    /// The files of one server, if there is one of this number.
+    pub(super) fn files_of(&self, number: Option<u8>) -> Result<ServerFiles, ServerFault> {
+        let numbers = self.settings()?.numbers();
+        if numbers.contains(&number) {
+            return Ok(ServerFiles::of(number));
         }
-        is_server && !process.dead
+        let words =
+            |number: &Option<u8>| number.map_or_else(|| "without a number".to_owned(), |n| n.to_string());
+        let known: Vec<String> = numbers.iter().map(words).collect();
+        let (folder, known) = (self.folder.clone(), known.join(", "));
+        Err(ServerFault::NoNode { folder, number: words(&number), known })
     }
 
     /// With the address on this machine first.
-    pub(super) fn own_join(&self) -> Result<JoinFile, ServerFault> {
+    pub(super) fn own_join(&self, number: Option<u8>) -> Result<JoinFile, ServerFault> {
         let mut join = JoinFile::read(&self.join_path(SERVE))?;
-        let listen = self.settings()?.listen;
-        let (host, port) = listen.rsplit_once(':').unwrap_or((&listen, "4222"));
+        let settings = self.settings()?;
+        if let Some(node) = settings.node(number) {
+            // Its own and no other: it is this one that is to be ready.
+            join.servers = vec![node.address()];
+            return Ok(join);
+        }
+        if settings.cluster.is_some() {
+            return Ok(join);
+        }
+        let (host, port) = settings.listen.rsplit_once(':').unwrap_or((&settings.listen, "4222"));
         let host = if matches!(host, "0.0.0.0" | "[::]" | "") { "127.0.0.1" } else { host };
         join.servers.insert(0, format!("nats://{host}:{port}"));
         Ok(join)
     }
 
-    /// The configuration, for a server that is started in this folder.
-    pub(super) fn configuration() -> &'static str {
-        CONFIGURATION
-    }
-
-    /// The end of what the server wrote down.
-    pub(super) fn said(&self) -> String {
-        let bytes = std::fs::read(self.folder.join(LOG)).unwrap_or_default();
+    /// The end of what a server wrote down.
+    pub(super) fn said(&self, files: &ServerFiles) -> String {
+        let bytes = std::fs::read(self.folder.join(&files.log)).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(5)..].join("\n")
@@ -294,6 +340,7 @@ impl FleetFolder {
             name: name.to_owned(),
             role,
             key,
+            fleet: Some(members::fleet_key(&self.folder)?.public()),
         };
         join.write()?;
         self.enter(settings, &join)
@@ -310,43 +357,10 @@ impl FleetFolder {
             |error: serde_json::Error| ServerFault::Io { doing: "write".to_owned(), source: error.into() };
         let text = serde_json::to_vec_pretty(settings).map_err(lost)?;
         files::write_atomic(&self.folder.join(SETTINGS), &text)?;
-        // The server reads JSON as well as a form of its own.
-        let text = serde_json::to_vec_pretty(&configuration(settings)).map_err(lost)?;
-        Ok(files::write_atomic(&self.folder.join(CONFIGURATION), &text)?)
+        for number in settings.numbers() {
+            let text = serde_json::to_vec_pretty(&configuration(settings, number)).map_err(lost)?;
+            files::write_atomic(&self.folder.join(ServerFiles::of(number).configuration), &text)?;
+        }
+        Ok(())
     }
-}
-
-fn configuration(settings: &FleetSettings) -> serde_json::Value {
-    let users: Vec<serde_json::Value> = settings
-        .members
-        .iter()
-        .map(|member| {
-            let may = permissions(member.role, &member.name);
-            json!({
-                "nkey": member.key,
-                "permissions": {"publish": {"allow": may.publish}, "subscribe": {"allow": may.subscribe}},
-            })
-        })
-        .collect();
-    let mut all = json!({
-        "server_name": "archeflow",
-        "listen": settings.listen,
-        "pid_file": PID,
-        "logfile": LOG,
-        "logfile_size_limit": 10_000_000,
-        "logfile_max_num": 5,
-        "max_payload": 1_048_576,
-        // What was acknowledged is on the disk.
-        "jetstream": {
-            "store_dir": "data",
-            "max_file_store": settings.disk,
-            "max_memory_store": 16_000_000,
-            "sync_interval": "always",
-        },
-        "accounts": {"FLEET": {"jetstream": "enabled", "users": users}},
-    });
-    if let Some(tls) = &settings.tls {
-        all["tls"] = json!({"cert_file": tls.cert, "key_file": tls.key});
-    }
-    all
 }

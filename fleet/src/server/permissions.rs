@@ -77,6 +77,7 @@ pub fn permissions(role: FleetRole, name: &str) -> Permissions {
             for what in ["CREATE", "UPDATE", "INFO"] {
                 publish.push(format!("$JS.API.STREAM.{what}.*"));
             }
+            publish.push(crate::names::MEMBERS.to_owned());
         }
     }
     Permissions { publish, subscribe }

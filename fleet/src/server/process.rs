@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use archeflow_host::platform::files as os;
 use archeflow_host::platform::process::{Pid, Signal, kill_process, numbered, own_session};
 use archeflow_host::store::lock::Lock;
 
+use super::configuration::ServerFiles;
 use super::folder::{FleetFolder, ServerFault};
 use crate::join::{JoinError, check_version};
 use crate::nats::{NatsBus, NatsOptions};
@@ -21,6 +23,12 @@ const VARIABLE: &str = "ARCHEFLOW_NATS_SERVER";
 /// A server with much to read from its disk takes minutes.
 const READY: Duration = Duration::from_secs(600);
 const LOOK: Duration = Duration::from_millis(50);
+/// A server of a cluster may be started an hour before the others.
+const TOGETHER: Duration = Duration::from_secs(3600);
+/// Between two looks whether the others are there.
+const APART: Duration = Duration::from_secs(1);
+/// Between two looks at its configuration, and at whether it is to end.
+const STAY: Duration = Duration::from_millis(500);
 /// Of the disk, in hundredths: the server needs some of its own beside what it keeps.
 const KEPT: u64 = 95;
 
@@ -29,7 +37,9 @@ pub fn find_server(
     named: Option<&Path>,
     variable: impl Fn(&str) -> Option<OsString>,
 ) -> Result<(PathBuf, String), ServerFault> {
-    let named = named.map(Path::to_owned).or_else(|| variable(VARIABLE).map(PathBuf::from));
+    let named = named
+        .map(Path::to_owned)
+        .or_else(|| variable(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from));
     let found = named.or_else(|| {
         let path = variable("PATH").unwrap_or_default();
         let mut places = std::env::split_paths(&path).map(|folder| folder.join("nats-server"));
@@ -63,6 +73,7 @@ pub struct FleetServer {
     pid: Pid,
     ended: Receiver<()>,
     over: bool,
+    files: ServerFiles,
     /// Two servers on one folder would spoil each other's data.
     _alone: Lock,
 }
@@ -77,31 +88,89 @@ pub enum ServerEnd {
 impl FleetServer {
     /// Starts it and makes its streams. When this returns, members can join.
     pub fn start(fleet: &FleetFolder, program: &Path) -> Result<FleetServer, ServerFault> {
+        FleetServer::start_node(fleet, program, None, &AtomicBool::new(false))
+    }
+
+    /// The same for one server of a cluster. It returns when the cluster has its streams: for the first time, when all have been
+    /// started; later, when most of them run. `stop` ends the waiting.
+    pub fn start_node(
+        fleet: &FleetFolder,
+        program: &Path,
+        number: Option<u8>,
+        stop: &AtomicBool,
+    ) -> Result<FleetServer, ServerFault> {
         let settings = fleet.settings()?;
-        let alone = Lock::take(fleet.path(), "serve", Duration::ZERO)?;
+        let files = fleet.files_of(number)?;
+        let alone = Lock::take(fleet.path(), &files.lock, Duration::ZERO)?;
         let mut command = Command::new(program);
-        command.args(["-c", FleetFolder::configuration()]).current_dir(fleet.path());
+        command.args(["-c", &files.configuration]).current_dir(fleet.path());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         own_session(&mut command);
         let failed = |source| ServerFault::Io { doing: format!("start {}", program.display()), source };
         let (child, ended) = spawn(command).map_err(failed)?;
-        let mut server = FleetServer { pid: child, ended, over: false, _alone: alone };
-        let bus = server.ready(fleet)?;
-        bus.lay_out(settings.disk / 100 * KEPT, 1).map_err(|error| ServerFault::LayOut(error.to_string()))?;
+        let mut server = FleetServer { pid: child, ended, over: false, files, _alone: alone };
+        let bus = server.ready(fleet, number, stop)?;
+        let begun = Instant::now();
+        loop {
+            match bus.lay_out(settings.disk / 100 * KEPT, settings.copies()) {
+                Ok(()) => break,
+                // The others of the cluster may not be there yet.
+                Err(_) if number.is_some() && begun.elapsed() < TOGETHER => {}
+                Err(error) => return Err(ServerFault::LayOut(error.to_string())),
+            }
+            server.still_there(fleet, APART, stop)?;
+        }
+        fleet.publish_members(&bus)?;
         Ok(server)
     }
 
-    fn ready(&mut self, fleet: &FleetFolder) -> Result<NatsBus, ServerFault> {
-        let join = fleet.own_join()?;
+    fn ready(
+        &mut self,
+        fleet: &FleetFolder,
+        number: Option<u8>,
+        stop: &AtomicBool,
+    ) -> Result<NatsBus, ServerFault> {
+        let join = fleet.own_join(number)?;
         let begun = Instant::now();
         loop {
-            if self.wait(LOOK) == ServerEnd::Ended {
-                return Err(ServerFault::NotReady { said: fleet.said() });
-            }
+            self.still_there(fleet, LOOK, stop)?;
             match NatsBus::connect(&join, NatsOptions::default()) {
                 Ok(bus) => return Ok(bus),
                 Err(JoinError::Unreachable { .. }) if begun.elapsed() < READY => {}
                 Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn still_there(
+        &mut self,
+        fleet: &FleetFolder,
+        nap: Duration,
+        stop: &AtomicBool,
+    ) -> Result<(), ServerFault> {
+        match self.wait(nap) {
+            ServerEnd::Ended => Err(ServerFault::NotReady { said: fleet.said(&self.files) }),
+            ServerEnd::StillRunning if stop.load(Ordering::SeqCst) => Err(ServerFault::Stopped),
+            ServerEnd::StillRunning => Ok(()),
+        }
+    }
+
+    /// Stays with it until it ends or `stop` is set. A configuration that was changed in between, e.g. copied here from another
+    /// machine of the cluster, takes effect.
+    pub fn stay(&mut self, fleet: &FleetFolder, stop: &AtomicBool) -> Result<(), ServerFault> {
+        let path = fleet.path().join(&self.files.configuration);
+        let mut known = std::fs::read(&path).ok();
+        loop {
+            match self.wait(STAY) {
+                ServerEnd::Ended if stop.load(Ordering::SeqCst) => return Ok(()),
+                ServerEnd::Ended => return Err(ServerFault::Died { said: fleet.said(&self.files) }),
+                ServerEnd::StillRunning if stop.load(Ordering::SeqCst) => return Ok(()),
+                ServerEnd::StillRunning => {}
+            }
+            let found = std::fs::read(&path).ok();
+            if found.is_some() && found != known {
+                known = found;
+                let _ = kill_process(self.pid, Signal::HUP);
             }
         }
     }

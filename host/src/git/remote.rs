@@ -5,6 +5,7 @@
 //! remote accepts whole or not at all: the branch, which has to be where the tested commit expects it, and the *turn* of the
 //! run, which says who may land it. A copy of the run that was continued elsewhere has taken the turn, or has landed.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +13,7 @@ use std::time::Duration;
 use super::land::Move;
 use super::repo::answered;
 use super::runner;
-use super::{ObjectId, Repo};
+use super::{GitEnv, ObjectId, Repo};
 use crate::failpoint;
 use crate::proc::{self, Cause, Job, JobEnd, JobLimits, Sink, Watch};
 
@@ -35,6 +36,8 @@ const QUIET: &[(&str, &str)] = &[
 const LIMIT: Duration = Duration::from_secs(600);
 const ANSWER: u64 = 4 * 1024 * 1024;
 const PREFIX: &str = "refs/remotes/";
+/// The remote of a worker's clone.
+pub const ORIGIN: &str = "origin";
 /// Where the turns of runs are; some remotes accept no refs but branches.
 const TURNS: [&str; 2] = ["refs/archeflow/turn/", "refs/heads/archeflow/turn/"];
 
@@ -78,16 +81,92 @@ pub fn fetch(repo: &Repo, of: &RemoteBranch) -> Result<Option<ObjectId>, String>
         return Ok(Some(now));
     }
     let refspec = format!("+{there}:{}", of.tracking());
-    let args = [
-        "fetch",
-        "-q",
-        "--no-tags",
-        "--no-recurse-submodules",
-        "--no-auto-maintenance",
-        "--no-write-fetch-head",
-    ];
-    git(repo, &[&args[..], &["--end-of-options", &of.remote, &refspec]].concat()).map_err(said)?;
-    repo.resolve(&of.tracking()).map_err(text)
+    let fetched = git(repo, &[&FETCH[..], &["--end-of-options", &of.remote, &refspec]].concat());
+    let here = repo.resolve(&of.tracking()).map_err(text)?;
+    match fetched {
+        Ok(_) => Ok(here),
+        // Another run of this repository was faster, and had the ref locked.
+        Err(_) if here.as_ref() == Some(&now) => Ok(here),
+        Err(refused) => Err(said(refused)),
+    }
+}
+
+const FETCH: [&str; 6] =
+    ["fetch", "-q", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance", "--no-write-fetch-head"];
+
+/// Makes a clone for a worker of a fleet. It has no files of the repository: runs have copies of their own.
+pub fn clone(url: &str, into: &Path, env: &GitEnv) -> Result<(), String> {
+    let above = into.parent().unwrap_or(into);
+    let place = into.to_string_lossy();
+    let args =
+        ["clone", "-q", "--no-checkout", "--no-tags", "--origin", ORIGIN, "--end-of-options", url, &place];
+    git_at(above, env, &args).map_err(said)?;
+    for (name, value) in [("user.name", "archeflow worker"), ("user.email", "worker@archeflow.invalid")] {
+        // Where nobody has said who they are, commits need a name all the same.
+        if git_at(into, env, &["config", "--get", name]).is_err() {
+            git_at(into, env, &["config", "--local", name, value]).map_err(said)?;
+        }
+    }
+    Ok(())
+}
+
+/// Brings a worker's clone up to date, and the named branch with it.
+pub fn refresh(clone: &Path, branch: &str, env: &GitEnv) -> Result<(), String> {
+    let all = ["--prune", "--end-of-options", ORIGIN, "+refs/heads/*:refs/remotes/origin/*"];
+    git_at(clone, env, &[&FETCH[..], &all].concat()).map_err(said)?;
+    // Nothing is checked out, so the branch can be moved at any time.
+    let here = format!("+{PREFIX}{ORIGIN}/{branch}:refs/heads/{branch}");
+    let moved =
+        git_at(clone, env, &[&FETCH[..], &["--update-head-ok", "--end-of-options", ".", &here]].concat());
+    moved.map(drop).map_err(|refused| format!("it has no branch {branch}: {}", said(refused)))
+}
+
+/// Where a remote has a commit of a run. The name says the content, so that a session which has lost the run can add commits
+/// and replace none.
+fn kept_at(run_id: &str, commit: &ObjectId) -> String {
+    format!("refs/archeflow/keep/{run_id}/{commit}")
+}
+
+/// Puts commits of a run where another machine finds them.
+pub fn push_kept(
+    repo: &Repo,
+    remote: &str,
+    run_id: &str,
+    commits: &BTreeSet<ObjectId>,
+) -> Result<(), String> {
+    if commits.is_empty() {
+        return Ok(());
+    }
+    let refspecs: Vec<String> =
+        commits.iter().map(|commit| format!("{commit}:{}", kept_at(run_id, commit))).collect();
+    let refspecs: Vec<&str> = refspecs.iter().map(String::as_str).collect();
+    push(repo, remote, &[], &refspecs).map_err(|refused| {
+        format!(
+            "{remote} did not accept commits under refs/archeflow/keep/, which a fleet needs: {}",
+            said(refused)
+        )
+    })
+}
+
+/// Brings commits of a run here.
+pub fn fetch_kept(
+    repo: &Repo,
+    remote: &str,
+    run_id: &str,
+    commits: &BTreeSet<ObjectId>,
+) -> Result<(), String> {
+    let mut names = Vec::new();
+    for commit in commits {
+        if !repo.has_commit(commit).map_err(text)? {
+            names.push(kept_at(run_id, commit));
+        }
+    }
+    if names.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let fetched = git(repo, &[&FETCH[..], &["--end-of-options", remote], &names].concat());
+    fetched.map(drop).map_err(|refused| format!("{remote} lacks the work of {run_id}: {}", said(refused)))
 }
 
 /// The commit that a landed one was built on; nothing for a first commit.
@@ -286,11 +365,14 @@ pub(crate) fn said(refusal: GitRefusal) -> String {
 }
 
 fn git(repo: &Repo, args: &[&str]) -> Result<JobEnd, GitRefusal> {
-    let git = program(repo, "git").ok_or_else(|| GitRefusal("git was not found".to_owned()))?;
-    let place = repo.work_tree().unwrap_or(repo.git_dir());
+    git_at(repo.work_tree().unwrap_or(repo.git_dir()), &repo.env, args)
+}
+
+fn git_at(place: &Path, env: &GitEnv, args: &[&str]) -> Result<JobEnd, GitRefusal> {
+    let git = program_of(env, "git").ok_or_else(|| GitRefusal("git was not found".to_owned()))?;
     let tag = format!("remote.{}.{}", std::process::id(), args.first().unwrap_or(&""));
     let how = (Sink::Memory { keep: ANSWER }, LIMIT, tag);
-    let job = job(&git, args.iter().map(OsString::from).collect(), quiet_env(repo), place, how);
+    let job = job(&git, args.iter().map(OsString::from).collect(), quiet(env), place, how);
     let ended = proc::run(job, &Watch::new(), &mut |_, _| {});
     let why = match &ended.cause {
         Cause::Exited(0) => return Ok(ended),
@@ -316,14 +398,22 @@ fn refusal(ended: &JobEnd) -> String {
 
 /// A program that the user could start: never one in the current folder.
 pub(super) fn program(repo: &Repo, name: &str) -> Option<PathBuf> {
-    let path = repo.env.get("PATH").cloned().or_else(|| std::env::var_os("PATH")).unwrap_or_default();
+    program_of(&repo.env, name)
+}
+
+fn program_of(env: &GitEnv, name: &str) -> Option<PathBuf> {
+    let path = env.get("PATH").cloned().or_else(|| std::env::var_os("PATH")).unwrap_or_default();
     let places = std::env::split_paths(&path).filter(|place| place.is_absolute());
     places.map(|place| place.join(name)).find(|program| program.is_file())
 }
 
 pub(super) fn quiet_env(repo: &Repo) -> Vec<(OsString, OsString)> {
-    let own = std::env::vars_os().filter(|(name, _)| repo.env.get(&name.to_string_lossy()).is_none());
-    let theirs = repo.env.configuration().map(|(name, value)| (name.clone(), value.clone()));
+    quiet(&repo.env)
+}
+
+fn quiet(env: &GitEnv) -> Vec<(OsString, OsString)> {
+    let own = std::env::vars_os().filter(|(name, _)| env.get(&name.to_string_lossy()).is_none());
+    let theirs = env.configuration().map(|(name, value)| (name.clone(), value.clone()));
     let mut env: Vec<(OsString, OsString)> = own.chain(theirs).collect();
     let quiet = QUIET.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
     env.retain(|(name, _)| !QUIET.iter().any(|(quiet, _)| name == quiet));

@@ -296,6 +296,14 @@ impl Project {
         Ok(self)
     }
 
+    /// What the repository had configured at a commit, e.g. the one that a run began at.
+    pub fn offer_at(&self, commit: &ObjectId) -> Result<trust::Offer, Error> {
+        let folder = self.configured_folder(&self.repo, commit)?;
+        let files = repository_files(&self.repo, commit, &folder)?;
+        let instructions = instruction_files(&self.repo, commit, &files, &self.user)?;
+        Ok(trust::Offer { root: self.offer.root.clone(), folder, files, instructions })
+    }
+
     /// The same repository, for a change that is to land on a branch of a remote: that branch, as the remote has it now.
     pub fn onto_remote(mut self, remote: &str, branch: Option<&str>) -> Result<Project, Error> {
         let fault = |why: String| Error::Remote { remote: remote.to_owned(), why };

@@ -20,9 +20,27 @@ pub fn inside_an_attempt() -> bool {
     if std::env::var_os(TAG).is_some() {
         return true;
     }
-    let parent = |pid: Pid| Pid::from_raw(Process::read(pid)?.parent);
-    let ancestors = std::iter::successors(parent(getpid()), |pid| parent(*pid)).take(HIGHEST);
+    any_above(getpid())
+}
+
+/// A worker of a fleet started this process, and is itself inside of no attempt. It passes on what a person approved for the
+/// fleet. What a run starts has that run as its parent, not the worker.
+pub fn started_by_a_worker() -> bool {
+    let is_worker = |pid: &Pid| table::runs_this_program(*pid) && table::was_started_as(*pid, WORKER);
+    let worker = parent(getpid()).filter(is_worker);
+    worker.is_some_and(|worker| !table::has_variable(worker, TAG, |_| true) && !any_above(worker))
+}
+
+/// How the worker of a fleet is started.
+const WORKER: &str = "worker";
+
+fn any_above(pid: Pid) -> bool {
+    let ancestors = std::iter::successors(parent(pid), |pid| parent(*pid)).take(HIGHEST);
     ancestors.into_iter().any(|pid| table::has_variable(pid, TAG, |_| true) || drives(pid))
+}
+
+fn parent(pid: Pid) -> Option<Pid> {
+    Pid::from_raw(Process::read(pid)?.parent)
 }
 
 /// Another one of us that may drive a run.

@@ -36,7 +36,7 @@ use sink::Keeper;
 use sweep::Running;
 
 pub use crate::platform::table::is_descendant;
-pub use inside::inside_an_attempt;
+pub use inside::{inside_an_attempt, started_by_a_worker};
 pub use job::{Cause, Job, JobEnd, JobLimits, NotStarted, Stream, TAG};
 pub use leftovers::{GIT_OF, kill_leftovers, wake_git};
 pub use sink::{Sink, SinkReport};

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use archeflow_core::model::{Money, Seq};
 use archeflow_core::run::Run;
+use archeflow_core::sprint::Sprint;
 use archeflow_core::sprint::event::{BatchLanding, Candidate, RunEnd, UnfinishedRun};
 use archeflow_core::sprint::policy::Room;
 use archeflow_core::sprint::queue::QueueItem;
@@ -42,6 +43,15 @@ pub struct BranchOverlap {
     pub files: Vec<String>,
 }
 
+/// Why nothing may follow from a line of the sprint's log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotKept {
+    /// It is asked again until it is kept.
+    Yet(String),
+    /// Another process has the sprint: this one ends.
+    Fenced(String),
+}
+
 /// What a crew has to do. Orders are performed on threads of their own, and may take hours; the rest is asked by the
 /// sprint's loop and answered at once. `seq` is the order's line in the sprint's log: the same order has the same number
 /// when it is performed again.
@@ -71,6 +81,17 @@ pub trait SprintCrew: Send + Sync {
 
     /// Shows a run as it is now. One that can't be read is not shown.
     fn show_run(&self, project: &str, run_id: &str, show: &mut dyn FnMut(&Run));
+
+    /// The sprint's log on this machine has this many lines now, and the last of them answer these orders. A crew that keeps
+    /// the log elsewhere too does so before it returns: nothing follows from a line before that.
+    fn recorded(&self, _lines: u64, _answered: &[Seq]) -> Result<(), NotKept> {
+        Ok(())
+    }
+
+    /// What a person should know now and was not shown yet.
+    fn warnings(&self, _sprint: &Sprint) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Where a person finds the runs of a project.
     fn project_folder(&self, project: &str) -> Option<PathBuf>;

@@ -1,6 +1,6 @@
 //! The loop of a sprint: look at the queue, decide, write down, perform, wait. The same as a run's, one floor up.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::mem;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -17,11 +17,11 @@ use archeflow_core::sprint::{ItemStage, Sprint, decide, run_id};
 
 use super::center::ControlCenter;
 use super::clerk::{QueueClerk, QueueOrder};
-use super::crew::{SprintCrew, SprintSetup, UnlandedRun};
+use super::crew::{NotKept, SprintCrew, SprintSetup, UnlandedRun};
 use super::log as lines;
-use super::queue::{self, QueueFolder};
+pub use super::opening::{OpenedSprint, open};
+use super::queue;
 use super::queue_watch::QueueWatch;
-use super::reading;
 use crate::notify::Notifier;
 use crate::store::journal::{self, Journal};
 use crate::store::presence::Watched;
@@ -29,8 +29,8 @@ use crate::{clock, log};
 
 /// So long may runs that are still out at the end take to call their agents in.
 const EXIT_AT_MOST: Duration = Duration::from_secs(90);
-/// More sprints in a day than this mean that a loop has gone wrong.
-const MOST: u32 = 10_000;
+/// Between two questions whether the log is kept.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -40,6 +40,10 @@ pub enum Error {
     Journal(#[from] journal::Error),
     #[error(transparent)]
     Queue(#[from] queue::Error),
+    #[error("{why}; nothing was ordered since")]
+    Fenced { why: String },
+    #[error("stopped while the log could not be kept: {why}")]
+    NotKept { why: String },
 }
 
 /// Shows a sprint, and asks the user.
@@ -66,41 +70,6 @@ pub enum SprintEnded {
     Signal(i32),
 }
 
-/// A sprint's log, claimed.
-pub struct OpenedSprint {
-    pub journal: Journal,
-    pub sprint: Sprint,
-}
-
-/// The oldest sprint of this queue that has not ended and that no process drives, else a new one.
-pub fn open(place: &QueueFolder) -> Result<OpenedSprint, Error> {
-    let dir = place.sprints()?;
-    for id in reading::listed(&dir) {
-        match Journal::open(&dir, &id) {
-            Ok(opened) => {
-                let sprint = lines::fold(&opened.lines)?;
-                // One that was killed before it began is as good as new.
-                if sprint.end.is_none() {
-                    return Ok(OpenedSprint { journal: opened.journal, sprint });
-                }
-            }
-            Err(journal::Error::Held { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    let wish = format!("{}-sprint", clock::date(clock::now()));
-    for n in 1..=MOST {
-        let id = if n == 1 { wish.clone() } else { format!("{wish}-{n}") };
-        match Journal::create(&dir, &id) {
-            Ok(journal) => return Ok(OpenedSprint { journal, sprint: Sprint::default() }),
-            // Held: another process has found the file before it was locked here, and uses it.
-            Err(journal::Error::Exists { .. } | journal::Error::Held { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Err(journal::Error::Exists { file: dir.join(wish) }.into())
-}
-
 /// One sprint with its log, being driven.
 pub struct SprintDriver {
     pub sprint: Sprint,
@@ -113,6 +82,10 @@ pub struct SprintDriver {
     journal: Journal,
     inbox: Receiver<SprintMessage>,
     post: Sender<SprintMessage>,
+    /// Messages that came while another was waited for.
+    set_by: VecDeque<SprintMessage>,
+    /// The sprint is being interrupted.
+    is_leaving: bool,
     queue: QueueWatch,
     /// Items of ours that are different in the queue.
     postponed: BTreeSet<String>,
@@ -140,6 +113,8 @@ impl SprintDriver {
             journal,
             inbox,
             post,
+            set_by: VecDeque::new(),
+            is_leaving: false,
             queue,
             postponed,
             told_unreadable,
@@ -220,8 +195,8 @@ impl SprintDriver {
                 self.record_reports(observer, vec![answer])?;
                 continue;
             }
-            match self.inbox.recv_timeout(self.patience()) {
-                Ok(SprintMessage::Report(seq, report)) => self.on_report(observer, seq, report)?,
+            match self.next_message(self.patience()) {
+                Ok(SprintMessage::Report(seq, report)) => self.on_reports(observer, seq, report)?,
                 Ok(SprintMessage::Signal(signal)) => return self.interrupted(observer, signal),
                 Ok(SprintMessage::QueueChanged | SprintMessage::RoomChanged)
                 | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
@@ -231,7 +206,12 @@ impl SprintDriver {
             self.show_center(observer);
             let troubles = self.notifier.as_ref().map(Notifier::troubles);
             troubles.iter().flatten().for_each(|trouble| observer.warn(trouble));
+            self.crew.warnings(&self.sprint).iter().for_each(|warning| observer.warn(warning));
         }
+    }
+
+    fn next_message(&mut self, wait: Duration) -> Result<SprintMessage, RecvTimeoutError> {
+        self.set_by.pop_front().map_or_else(|| self.inbox.recv_timeout(wait), Ok)
     }
 
     /// Until the next look at the queue and the machine, or until an account is to be tried.
@@ -356,18 +336,39 @@ impl SprintDriver {
         self.sprint.items.get(id).is_some_and(|known| known.stand.is_ours())
     }
 
-    fn on_report(
+    /// A report with all others that are there already: they are written in one append.
+    fn on_reports(
         &mut self,
         observer: &mut dyn SprintObserver,
         seq: Seq,
         report: Result<SprintEvent, queue::Error>,
     ) -> Result<(), Error> {
-        match report {
-            Ok(report) if self.sprint.open.contains_key(&seq) => self.record_reports(observer, vec![report]),
-            Ok(_) => Ok(()),
-            // The order stays open: the next session performs it again.
-            Err(error) => Err(error.into()),
+        let mut reports = vec![(seq, report)];
+        for message in self.set_by.drain(..).chain(self.inbox.try_iter()).collect::<Vec<_>>() {
+            // What comes behind a signal may be its consequence: a run that was stopped is not reported.
+            let is_signalled = self.set_by.iter().any(|set_by| matches!(set_by, SprintMessage::Signal(_)));
+            match message {
+                SprintMessage::Report(seq, report) if !is_signalled => reports.push((seq, report)),
+                other @ (SprintMessage::Report(..)
+                | SprintMessage::Signal(_)
+                | SprintMessage::QueueChanged
+                | SprintMessage::RoomChanged) => self.set_by.push_back(other),
+            }
         }
+        let mut failed = None;
+        let mut events: BTreeMap<Seq, SprintEvent> = BTreeMap::new();
+        for (seq, report) in reports {
+            match report {
+                Ok(event) if self.sprint.open.contains_key(&seq) => {
+                    events.entry(seq).or_insert(event);
+                }
+                Ok(_) => {}
+                // The order stays open: the next session performs it again.
+                Err(error) => failed = Some(error),
+            }
+        }
+        self.record_reports(observer, events.into_values().collect())?;
+        failed.map_or(Ok(()), |error| Err(error.into()))
     }
 
     fn record_reports(
@@ -390,6 +391,8 @@ impl SprintDriver {
             return Ok(Vec::new());
         }
         lines::append(&mut self.journal, &entries)?;
+        let answered: Vec<Seq> = entries.iter().filter_map(|entry| entry.event.answers()).collect();
+        self.keep(observer, &answered)?;
         entries.iter().for_each(|entry| observer.wrote(&self.sprint, entry));
         if entries.iter().any(|entry| concerns_people(&entry.event)) {
             let is_more = |entry: &SprintEntry| !matches!(entry.event, SprintEvent::Checkpoint { .. });
@@ -399,6 +402,28 @@ impl SprintDriver {
         entries.iter().for_each(|entry| self.notify_person(entry));
         let orders = entries.into_iter().filter(|entry| entry.event.verb() == Verb::Ordered);
         Ok(orders.map(|entry| (entry.seq, entry.event)).collect())
+    }
+
+    /// Waits until the crew has kept the log, or a signal comes.
+    fn keep(&mut self, observer: &mut dyn SprintObserver, answered: &[Seq]) -> Result<(), Error> {
+        let mut was_shown = false;
+        loop {
+            let why = match self.crew.recorded(self.sprint.lines, answered) {
+                Ok(()) => return Ok(()),
+                Err(NotKept::Fenced(why)) => return Err(Error::Fenced { why }),
+                // Nothing follows any more, and the next session keeps what this one has written.
+                Err(NotKept::Yet(_)) if self.is_leaving => return Ok(()),
+                Err(NotKept::Yet(why)) => why,
+            };
+            if !mem::replace(&mut was_shown, true) {
+                observer.warn(&format!("the sprint waits: {why}"));
+            }
+            match self.inbox.recv_timeout(ASK_AGAIN) {
+                Ok(SprintMessage::Signal(_)) => return Err(Error::NotKept { why }),
+                Ok(other) => self.set_by.push_back(other),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+        }
     }
 
     fn show_center(&mut self, observer: &mut dyn SprintObserver) {
@@ -547,6 +572,7 @@ impl SprintDriver {
     /// where they stopped.
     fn interrupted(&mut self, observer: &mut dyn SprintObserver, signal: i32) -> Result<SprintEnded, Error> {
         observer.warn("stopping runs, their work is saved; press again to stop at once");
+        self.is_leaving = true;
         self.crew.stop();
         let busy = |order: &&SprintEvent| {
             matches!(
@@ -559,12 +585,20 @@ impl SprintDriver {
         };
         let mut out = self.sprint.open.values().filter(busy).count();
         while out > 0 {
-            match self.inbox.recv_timeout(Duration::from_secs(120)) {
+            match self.next_message(Duration::from_secs(120)) {
                 Ok(SprintMessage::Report(seq, report)) => {
                     let was_run = self.sprint.open.get(&seq).as_ref().is_some_and(busy);
                     out -= usize::from(was_run);
-                    if !report.as_ref().is_ok_and(was_stopped) {
-                        self.on_report(observer, seq, report)?;
+                    // One at a time: each is counted, and those that were stopped are left out.
+                    match report {
+                        Ok(event) if was_run && !was_stopped(&event) => {
+                            self.record_reports(observer, vec![event])?;
+                        }
+                        Ok(event) if !was_run && self.sprint.open.contains_key(&seq) => {
+                            self.record_reports(observer, vec![event])?;
+                        }
+                        Ok(_) => {}
+                        Err(error) => return Err(error.into()),
                     }
                 }
                 Ok(SprintMessage::Signal(_)) => self.crew.kill_now(),

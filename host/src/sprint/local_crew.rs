@@ -41,6 +41,8 @@ pub struct LocalRuns {
     pub env: Vec<(OsString, OsString)>,
     /// Arguments for every run, e.g. the agent.
     pub said: Vec<OsString>,
+    /// Flags of every command, also of those that resume or land a run.
+    pub always: Vec<OsString>,
     /// Somebody typed that commands are to run without a sandbox.
     pub no_sandbox: bool,
     pub tag: String,
@@ -73,7 +75,9 @@ impl SprintCrew for LocalCrew {
     }
 
     fn left(&self, item: &QueueItem, run_id: &str) -> Option<UnfinishedRun> {
-        left(&self.runs.projects.join(&item.project), item, run_id)
+        let events = self.runs.projects.join(&item.project).join(".archeflow/events");
+        let read = || log::fold(&Journal::read(&events.join(format!("{run_id}.jsonl"))).ok()?).ok();
+        unfinished(item, run_id, read)
     }
 
     /// How busy the machine is. Unknown values are taken as idle.
@@ -219,6 +223,7 @@ impl LocalCrew {
         if !dir.join(".git").exists() {
             return Stretch::last(unstarted(id, format!("{} is no repository", dir.display())));
         }
+        args.extend(self.runs.always.iter().cloned());
         args.extend(self.runs.no_sandbox.then(|| "--unsafe-no-sandbox".into()));
         args.extend(["--repo".into(), dir.into()]);
         args.extend(task.into_iter().flat_map(|task| ["--".into(), task.into()]));
@@ -309,13 +314,12 @@ pub(super) fn look(dir: &Path, id: &str) -> Looked {
 /// A run that an earlier sprint began, if it is still useful: it can be resumed, or a person finished it by hand. A run
 /// that was discarded, failed, or is missing is started again. Anybody may write into the queue, so the
 /// run must be one that a sprint began for this very task.
-fn left(dir: &Path, item: &QueueItem, id: &str) -> Option<UnfinishedRun> {
+pub fn unfinished(item: &QueueItem, id: &str, read: impl FnOnce() -> Option<Run>) -> Option<UnfinishedRun> {
     let (begun_for, _attempt) = id.rsplit_once('.')?;
     if !names::valid_name(id) || !begun_for.ends_with(&format!(".{}", item.id)) {
         return None;
     }
-    let path = dir.join(".archeflow/events").join(format!("{id}.jsonl"));
-    let run = Journal::read(&path).ok().and_then(|text| log::fold(&text).ok())?;
+    let run = read()?;
     run.request.as_ref().filter(|request| request.task == item.task)?;
     let goes_on = run.outcome.is_none() || busy(&run).is_some();
     let done = run.outcome.as_ref().is_some_and(|outcome| {
@@ -361,7 +365,8 @@ fn busy(run: &Run) -> Option<Busy> {
     Some(Busy { accounts, until: run.complete.as_ref().and_then(|complete| complete.reopens_at) })
 }
 
-pub(super) fn unstarted(id: &str, detail: String) -> RunEnd {
+/// The end of a run that was not started.
+pub fn unstarted(id: &str, detail: String) -> RunEnd {
     RunEnd {
         run_id: id.to_owned(),
         status: None,

@@ -14,6 +14,7 @@ mod landing;
 pub mod local_crew;
 mod log;
 mod lookout;
+pub mod opening;
 pub mod page;
 pub mod queue;
 mod queue_copy;

@@ -17,6 +17,8 @@ pub struct SprintReader {
     pub id: String,
     pub sprint: Sprint,
     pub chronicle: Chronicle,
+    /// Its log is a copy: another machine drives it.
+    pub is_copy: bool,
     dir: PathBuf,
     follower: Follower,
 }
@@ -31,7 +33,8 @@ impl SprintReader {
         let dir = place.folder();
         let follower = Follower::open(&dir, id)?;
         let (sprint, chronicle) = (Sprint::default(), Chronicle::default());
-        let mut reading = SprintReader { id: id.to_owned(), sprint, chronicle, dir, follower };
+        let mut reading =
+            SprintReader { id: id.to_owned(), sprint, chronicle, is_copy: false, dir, follower };
         reading.more()?;
         Ok(reading)
     }
@@ -54,9 +57,9 @@ impl SprintReader {
         }
     }
 
-    /// Whether a process drives it now.
+    /// Whether a process drives it now, as far as can be known here.
     pub fn is_driven(&self) -> bool {
-        Journal::driver(&self.dir, &self.id).is_some()
+        self.is_copy || Journal::driver(&self.dir, &self.id).is_some()
     }
 }
 

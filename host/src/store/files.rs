@@ -29,7 +29,7 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn io(doing: &'static str, path: &Path, source: impl Into<io::Error>) -> Error {
+    pub fn io(doing: &'static str, path: &Path, source: impl Into<io::Error>) -> Error {
         Error::Io { doing, path: path.to_owned(), source: source.into() }
     }
 

@@ -39,7 +39,7 @@ pub fn append(events: &Path, entry: &IndexEntry) -> Result<(), Error> {
 }
 
 /// Takes a run off the list: a line more instead of one less, because others may be adding theirs at this moment.
-pub(crate) fn remove(events: &Path, run_id: &str) -> Result<(), Error> {
+pub fn remove(events: &Path, run_id: &str) -> Result<(), Error> {
     let (task, ts) = (String::new(), String::new());
     let (run_id, status) = (run_id.to_owned(), REMOVED.to_owned());
     append(events, &IndexEntry { run_id, status, task, ts, reopens_at: None, reverted_at: None })

@@ -235,6 +235,13 @@ impl Journal {
         Ok(())
     }
 
+    /// Adds lines that another machine wrote, as they are, and lets go of the journal: the next `open` checks them.
+    pub(crate) fn extend_and_close(mut self, lines: &[u8]) -> Result<(), Error> {
+        self.buffer.clear();
+        self.buffer.extend_from_slice(lines);
+        self.write()
+    }
+
     /// The digest of the first line, if these lines are the journal's first; it is known before it is written.
     pub(crate) fn first_digest(&self, lines: &[JournalLine<'_>]) -> Result<Option<String>, Error> {
         let (1, Some(first)) = (self.next, lines.first()) else { return Ok(None) };
@@ -383,7 +390,7 @@ impl Drop for Journal {
 }
 
 /// The bytes of a whole journal, checked as one that is read from its file.
-pub(crate) fn check(run_id: &str, bytes: Vec<u8>) -> Result<Text, Error> {
+pub fn check(run_id: &str, bytes: Vec<u8>) -> Result<Text, Error> {
     let mut checked = verify::check(bytes, run_id);
     match checked.damage.take() {
         None => Ok(checked.into_text()),

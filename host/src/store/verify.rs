@@ -35,6 +35,13 @@ struct Row {
 }
 
 impl Text {
+    /// A journal that came from elsewhere; nothing unless all of it is whole.
+    pub fn whole(bytes: Vec<u8>, run_id: &str) -> Option<Text> {
+        let checked = check(bytes, run_id);
+        let is_whole = checked.damage.is_none() && checked.tail().is_empty();
+        is_whole.then(|| checked.into_text())
+    }
+
     pub fn len(&self) -> usize {
         self.rows.len()
     }

@@ -17,11 +17,11 @@ use crate::server::Ui;
 use crate::{sprints, starting};
 
 pub(crate) async fn inbox(State(ui): State<Arc<Ui>>) -> Response {
-    drawn(ui, |ui| printed(ui, &["status", "--json"], &ui.cwd)).await
+    drawn(ui, |ui| printed_of_fleet(ui, &["status", "--json"], &ui.cwd)).await
 }
 
 pub(crate) async fn runs(State(ui): State<Arc<Ui>>) -> Response {
-    drawn(ui, |ui| printed(ui, &["list", "--all", "--json"], &ui.cwd)).await
+    drawn(ui, |ui| printed_of_fleet(ui, &["list", "--all", "--json"], &ui.cwd)).await
 }
 
 /// The repositories with the names that they have in addresses.
@@ -47,7 +47,7 @@ pub(crate) async fn run(
     Segments((repository, id)): Segments<(String, String)>,
 ) -> Response {
     drawn(ui, move |ui| match model(ui, &repository, &id) {
-        Some(run) => printed(ui, &["show", "--json", "--", &run.id], &run.repository.root),
+        Some(run) => printed_of_fleet(ui, &["show", &run.id, "--json"], &run.repository.root),
         None => failed(StatusCode::NOT_FOUND, "there is no such run"),
     })
     .await
@@ -60,6 +60,7 @@ pub(crate) async fn sprint(
     drawn(ui, move |ui| {
         let known = sprints::by_key(ui, &folder).filter(|folder| folder.sprints.contains(&id));
         match known {
+            Some(_) if ui.fleet.is_some() => failed(StatusCode::NOT_FOUND, "not there for a fleet"),
             Some(folder) => printed(ui, &["sprint", "watch", "--json", "--", &id], folder.root()),
             None => failed(StatusCode::NOT_FOUND, "there is no such sprint"),
         }
@@ -102,6 +103,14 @@ const JSON: &str = "application/json";
 
 fn failed(status: StatusCode, words: &str) -> Response {
     with_type(status, JSON, format!("{}\n", json!({ "error": words })))
+}
+
+/// The same command about the fleet, if one is shown. Its journals are copied all the time, so the server is not asked.
+fn printed_of_fleet(ui: &Ui, words: &[&str], folder: &Path) -> Response {
+    match ui.fleet.as_ref().map(|fleet| fleet.display().to_string()) {
+        Some(fleet) => printed(ui, &[words, &["--fleet", &fleet, "--offline"]].concat(), folder),
+        None => printed(ui, words, folder),
+    }
 }
 
 /// An object on standard output is the answer, whatever the exit code says about the run.

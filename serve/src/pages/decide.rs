@@ -2,6 +2,7 @@
 
 use archeflow_core::event::{Tested, Tracked};
 use archeflow_core::model::{Severity, counted};
+use archeflow_core::projections::inbox::{InboxItem, InboxRun};
 use archeflow_core::projections::story::{Life, findings};
 use archeflow_core::projections::view::capital;
 use archeflow_core::text::short_line;
@@ -25,7 +26,8 @@ pub(crate) fn hidden(ui: &Ui, run: &RunModel) -> Markup {
 pub(crate) fn draw(ui: &Ui, run: &RunModel, is_run_page: bool) -> Markup {
     let state = run.run();
     let offers = offers::decisions(run);
-    if offers.is_empty() && !run.foreign {
+    let is_over = run.repository.is_copy && !is_waiting(run);
+    if offers.is_empty() && !run.foreign || is_over {
         return html! {};
     }
     let reason = state.outcome.as_ref().map(|outcome| outcome.reason.name().replace('_', " "));
@@ -45,7 +47,9 @@ pub(crate) fn draw(ui: &Ui, run: &RunModel, is_run_page: bool) -> Markup {
             div.in {
                 (question(run))
                 (sides(run))
-                @if run.foreign {
+                @if let Some(fleet) = &ui.fleet {
+                    p.muted { "Decided where the run is. What to type, and where: " code { "archeflow status " (run.id) " --fleet " (fleet.display()) } }
+                } @else if run.foreign {
                     p.muted { "This machine did not start it, so it is shown and never executed. See what it would execute: " code { "archeflow trust --run " (run.id) } }
                 } @else if ui.read_only {
                     (commands(&offers))
@@ -55,6 +59,14 @@ pub(crate) fn draw(ui: &Ui, run: &RunModel, is_run_page: bool) -> Markup {
             }
         }
     }
+}
+
+/// Whether a person has to do something about a run of a fleet.
+fn is_waiting(run: &RunModel) -> bool {
+    let id = run.id.as_str();
+    let found =
+        InboxRun { run_id: id, name: id, repository: "", here: true, interrupted: false, run: run.run() };
+    InboxItem::of(found).is_some_and(|item| item.waiting)
 }
 
 fn question(run: &RunModel) -> Markup {

@@ -163,7 +163,9 @@ pub(crate) fn asks(active: &ActiveRun) -> String {
         };
     }
     match run.outcome.as_ref().map(|outcome| (outcome.status, outcome.reason)) {
-        _ if active.seen.foreign => "This machine did not start it".to_owned(),
+        _ if active.seen.foreign && !active.seen.repository.is_copy => {
+            "This machine did not start it".to_owned()
+        }
         _ if item.interrupted => "Interrupted. Resume it?".to_owned(),
         _ if item.paused && run.outcome.is_none() => "Paused. Resume it?".to_owned(),
         Some((RunStatus::WiggumBreak, Reason::Oscillation)) => {
@@ -194,7 +196,7 @@ fn chip(active: &ActiveRun) -> Markup {
 pub(crate) fn state(active: &ActiveRun) -> (&'static str, String) {
     let status = active.run.outcome.as_ref().map(|outcome| outcome.status);
     match status {
-        _ if active.seen.foreign => ("info", "foreign".to_owned()),
+        _ if active.seen.foreign && !active.seen.repository.is_copy => ("info", "foreign".to_owned()),
         _ if active.seen.interrupted => ("warn", "interrupted".to_owned()),
         None if active.item.paused => ("warn", "paused".to_owned()),
         None if active.run.question().is_some() => ("warn", "asks".to_owned()),

@@ -86,7 +86,7 @@ fn row(ui: &Ui, repository: &Arc<Repository>, entry: &IndexEntry) -> Markup {
 
 fn status(seen: &CatalogRun) -> (String, &'static str) {
     match () {
-        () if seen.foreign => ("foreign".to_owned(), "info"),
+        () if seen.foreign && !seen.repository.is_copy => ("foreign".to_owned(), "info"),
         () if seen.interrupted => ("interrupted".to_owned(), "warn"),
         () if seen.entry.status == "running" => ("running".to_owned(), "run"),
         () if seen.entry.reverted_at.is_some() && seen.entry.status == "merged" => {

@@ -76,6 +76,7 @@ impl World {
         let server = Server::bind(ServeOptions {
             port: 0,
             host: None,
+            fleet: None,
             read_only: false,
             program: Path::new("/bin/false").to_owned(),
             cwd: self.folder.path().join("nowhere"),

@@ -31,7 +31,7 @@ const WORDS: &str = "core/src/read/words.rs";
 const PUSHES: [(&str, &str); 2] = [
     (
         "host/src/git/remote.rs",
-        "`archeflow pr --push` and `archeflow run --remote`, which a person types; never by force",
+        "`archeflow pr --push`, `archeflow run --remote` and `archeflow worker`, which a person types; never by force",
     ),
     ("app/src/commands/pr.rs", "prints the command for a person to type"),
 ];
@@ -163,7 +163,11 @@ const WRITES: [&str; 22] = [
 ];
 
 /// Who changes files, and which.
-const WRITERS: [(&str, &str); 60] = [
+const WRITERS: [(&str, &str); 64] = [
+    ("fleet/src/mirror.rs", "copies of a fleet's journals, in the state folder"),
+    ("fleet/src/clones.rs", "clones of a worker's repositories, and what is left of half a clone"),
+    ("fleet/src/shift.rs", "the folder of a worker, and one for its sockets in the temporary folder"),
+    ("fleet/src/shift/held.rs", "which orders a worker holds, in its folder"),
     ("fleet/src/join.rs", "join files, each once and for its owner only"),
     ("fleet/src/server/folder.rs", "the folder of a fleet's server, and join files of removed members"),
     ("host/src/telemetry/tools.rs", "which tools an agent used, in the folder of its attempt"),

@@ -1,5 +1,6 @@
 //! `archeflow sprint`: the queue, and what is done with it.
 
+mod fleet;
 mod queue;
 mod report;
 mod run;
@@ -69,6 +70,18 @@ impl From<drive::Error> for Failure {
             drive::Error::Log(error) => error.into(),
             drive::Error::Journal(error) => error.into(),
             drive::Error::Queue(error) => error.into(),
+            drive::Error::Fenced { .. } => Failure::new(
+                21,
+                "fenced",
+                error.to_string(),
+                "The runs continue for the other conductor. To have the sprint here again: archeflow sprint run --fleet <file>",
+            ),
+            drive::Error::NotKept { .. } => Failure::new(
+                21,
+                "unreachable",
+                error.to_string(),
+                "Nothing is lost. When the server is back, run the same command again to continue.",
+            ),
         }
     }
 }

@@ -18,7 +18,7 @@ use archeflow_core::sprint::{ItemStage, ItemState, Sprint};
 use archeflow_host::drive::Asked;
 use archeflow_host::proc;
 use archeflow_host::sprint::center;
-use archeflow_host::sprint::crew::SprintSetup;
+use archeflow_host::sprint::crew::{SprintCrew, SprintSetup};
 use archeflow_host::sprint::drive::{self, SprintDriver, SprintEnded, SprintMessage, SprintObserver};
 use archeflow_host::sprint::local_crew::{LocalCrew, LocalRuns};
 use archeflow_host::sprint::queue::Error;
@@ -26,7 +26,7 @@ use archeflow_host::sprint::settings;
 use archeflow_host::store::places::Places;
 use serde_json::{Value, json};
 
-use super::{place, print_faults, projects};
+use super::{fleet, place, print_faults, projects};
 use crate::args::SprintRun;
 use crate::commands::{process_env, session};
 use crate::failure::Failure;
@@ -60,27 +60,46 @@ pub(super) fn run(args: &SprintRun) -> Result<CommandOutput, Failure> {
     let notify = settings::notify(&env, place.root())?;
     let state = Places::state_dir_elsewhere(&env.places())?
         .or_else(|| Places::at(place.root()).and_then(|places| places.state_dir(&env.places())).ok());
-    let opened = drive::open(&place)?;
+    let fleet = args.fleet.as_deref().map(|file| fleet::join(file, args)).transpose()?;
+    let opened = match &fleet {
+        Some(fleet) => fleet.open(&place, args.take_over.as_deref())?,
+        None => drive::open(&place)?,
+    };
     let before = opened.sprint.begun.then(|| opened.sprint.policy.clone());
-    let policy = policy(args, before.map_or_else(|| settings::policy(&env, place.root()), Ok)?)?;
+    let mut policy = policy(args, before.map_or_else(|| settings::policy(&env, place.root()), Ok)?)?;
+    if fleet.is_some() {
+        // Workers land one run at a time; git decides between them.
+        policy.landing_batch = 1;
+    }
     let sprint_id = opened.journal.run_id().to_owned();
     if opened.sprint.begun {
         tell!("note: going on with {sprint_id}, which was interrupted");
     }
     let (projects, tag) = (projects(&args.place, &place)?, format!("{sprint_id}.{}", std::process::id()));
     let center = center::file(&place);
-    let crew = LocalCrew::new(LocalRuns {
-        projects: projects.clone(),
-        me: env.me,
-        cwd: env.cwd,
-        env: env.variables,
-        said: run_flags(args),
-        no_sandbox: args.unsafe_no_sandbox,
-        tag: tag.clone(),
-    });
+    let workers = match &fleet {
+        Some(fleet) => Some(Arc::new(fleet.crew(args, &opened, &projects, texts(run_flags(args))?)?)),
+        None => None,
+    };
+    let crew: Arc<dyn SprintCrew> = match &workers {
+        Some(workers) => Arc::clone(workers) as Arc<dyn SprintCrew>,
+        None => Arc::new(LocalCrew::new(LocalRuns {
+            projects: projects.clone(),
+            me: env.me,
+            cwd: env.cwd,
+            env: env.variables,
+            said: run_flags(args),
+            always: Vec::new(),
+            no_sandbox: args.unsafe_no_sandbox,
+            tag: tag.clone(),
+        })),
+    };
     let setup = SprintSetup { sprint_id: sprint_id.clone(), place, projects, tag };
     proc::become_subreaper();
-    let mut driver = SprintDriver::new(opened, setup, Arc::new(crew));
+    let mut driver = SprintDriver::new(opened, setup, crew);
+    if let Some(workers) = workers {
+        workers.start(driver.post());
+    }
     if let Some(state) = state {
         driver.notifier = session::notifier(&notify, &state, !args.autonomous)?;
     }
@@ -150,6 +169,14 @@ fn run_flags(args: &SprintRun) -> Vec<OsString> {
     args.agent_for.iter().for_each(|pair| say("--agent-for", pair));
     args.test_command.iter().for_each(|command| say("--test-command", command));
     said
+}
+
+/// As a message carries them.
+fn texts(words: Vec<OsString>) -> Result<Vec<String>, Failure> {
+    let text = |word: OsString| {
+        word.into_string().map_err(|word| Failure::usage(format!("{} is no UTF-8", word.display()), ""))
+    };
+    words.into_iter().map(text).collect()
 }
 
 /// First signal: stop all agents and save their work. Second: kill at once.

@@ -218,7 +218,11 @@ fn facts(run: &RunModel) -> Markup {
                 span { "for " b { (short_line(&overview.target, 80)) } " at " code { (words::short(&overview.base)) } }
             }
             @if overview.unsandboxed { span.chip.warn { "without sandbox" } }
-            @if run.foreign { span.chip.info { "foreign: shown, never executed" } }
+            @if run.repository.is_copy {
+                span.chip.info { "of the fleet: shown only" }
+            } @else if run.foreign {
+                span.chip.info { "foreign: shown, never executed" }
+            }
             @if let Some(usual) = run.live.against_usual() { span.num { (usual) } }
             @if state.paused.is_some() && run.is_live() { span.chip.warn { "paused" } }
         }

@@ -1,0 +1,454 @@
+//! Where this worker performs orders: a clone for each repository, and this program started again for each run.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use archeflow_core::sprint::event::{BatchLanding, ItemEnd, RunEnd, SprintEvent};
+use archeflow_core::sprint::queue::QueueItem;
+use archeflow_host::config::trust::Offer;
+use archeflow_host::git::{ObjectId, remote};
+use archeflow_host::log;
+use archeflow_host::open::Project;
+use archeflow_host::platform::{machine, socket};
+use archeflow_host::replica::parts;
+use archeflow_host::sprint::crew::SprintCrew;
+use archeflow_host::sprint::local_crew::{LocalCrew, LocalRuns, unstarted};
+use archeflow_host::store::files as disk;
+use archeflow_host::store::journal::{self, Journal};
+use archeflow_host::transfer::{RunParts, TakeOver};
+
+use super::lines::{RunLines, refs_at};
+use super::patience::Patience;
+use super::{ShiftStop, Shop};
+use crate::approvals;
+use crate::bus::BusError;
+use crate::clones::ReadyClone;
+use crate::files::{self, FleetFile};
+use crate::journal::{Found, LocalLines};
+use crate::message::{FleetOrder, Held, Work};
+use crate::replica::RunReplica;
+use crate::worker::{NotEnded, Place};
+
+/// A run that had as many sessions without a step that ended is given up.
+const FUTILE: usize = 5;
+
+/// An order under way, as others of this worker reach it.
+pub(super) struct Task {
+    pub(super) held: Held,
+    crew: Mutex<Option<Arc<LocalCrew>>>,
+    cancelled: AtomicBool,
+}
+
+impl Task {
+    pub(super) fn new(order: &FleetOrder) -> Task {
+        let held = Held { sprint: order.sprint.clone(), seq: order.seq };
+        Task { held, crew: Mutex::default(), cancelled: AtomicBool::new(false) }
+    }
+
+    /// Of an order that can't be read.
+    pub(super) fn unreadable() -> Task {
+        let held = Held { sprint: String::new(), seq: 0 };
+        Task { held, crew: Mutex::default(), cancelled: AtomicBool::new(false) }
+    }
+
+    fn crew(&self) -> Option<Arc<LocalCrew>> {
+        self.crew.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Ends the run: its work is saved, and it is reported as stopped.
+    pub(super) fn cancel(&self) {
+        self.cancelled.store(true, Ordering::SeqCst);
+        self.stop();
+    }
+
+    pub(super) fn stop(&self) {
+        if let Some(crew) = self.crew() {
+            crew.stop();
+        }
+    }
+
+    pub(super) fn kill_now(&self) {
+        if let Some(crew) = self.crew() {
+            crew.kill_now();
+        }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::SeqCst)
+    }
+}
+
+/// The place of one order.
+pub(super) struct OrderPlace<'a> {
+    shop: &'a Shop,
+    stop: Arc<ShiftStop>,
+    task: Arc<Task>,
+    patience: Rc<Patience>,
+    clone: RefCell<Option<ReadyClone>>,
+    /// Lines that were published before this session.
+    have: Cell<u64>,
+    /// Why the order can't be performed by anybody, in words for a person.
+    trouble: Rc<RefCell<Option<String>>>,
+    /// How the run ended, for the worker's own output.
+    pub(super) end: RefCell<Option<RunEnd>>,
+}
+
+impl<'a> OrderPlace<'a> {
+    pub(super) fn new(shop: &'a Shop, stop: &Arc<ShiftStop>, task: Arc<Task>) -> OrderPlace<'a> {
+        OrderPlace {
+            shop,
+            stop: Arc::clone(stop),
+            task,
+            patience: Rc::new(Patience::new(Arc::clone(stop))),
+            clone: RefCell::default(),
+            have: Cell::new(0),
+            trouble: Rc::default(),
+            end: RefCell::default(),
+        }
+    }
+
+    fn project(&self) -> Result<Project, String> {
+        let clone = self.clone.borrow().clone().ok_or("there is no clone")?;
+        self.shop.clones.project(&clone)
+    }
+
+    /// Everything that can be wrong with an order before anything of it begins.
+    fn prepare(&self, order: &FleetOrder, run: &str, found: &Found) -> Result<(), Fault> {
+        if matches!(order.work, Work::Batch { .. }) {
+            return Err("this worker lands one run at a time".to_owned().into());
+        }
+        if futile_sessions(&found.text) >= FUTILE {
+            let why =
+                format!("{FUTILE} sessions in a row ended before a step of {run} did; its journal is kept");
+            return Err(why.into());
+        }
+        *self.clone.borrow_mut() = Some(self.shop.clones.ready(&order.repository)?);
+        let project = self.project()?;
+        let local = local_journal(&project, run)?;
+        if local.starts_with(&found.text) {
+            let is_new = local.is_empty() && !matches!(order.work, Work::Run { .. });
+            return if is_new { Err(format!("the journal of {run} is lost").into()) } else { Ok(()) };
+        }
+        self.fetch_run(&project, run, found)
+    }
+
+    /// Brings the run here as it is on the server and on the remote.
+    fn fetch_run(&self, project: &Project, run: &str, found: &Found) -> Result<(), Fault> {
+        let bus = &*self.shop.bus;
+        let all = self.patience.ask(|| files::list(bus, run))?;
+        let refs = refs_at(bus, &self.patience, &all, found)?;
+        let commits: BTreeSet<ObjectId> = refs.values().cloned().collect();
+        self.patience.git(|| remote::fetch_kept(&project.repo, remote::ORIGIN, run, &commits))?;
+        let folder = self.shop.scratch().map_err(|error| error.to_string())?;
+        let mut artifacts = BTreeMap::new();
+        let placed = parts::placed(run, &found.text).map_err(|error| error.to_string())?;
+        for (n, placed) in placed.into_iter().enumerate() {
+            let is_it = |file: &&FleetFile| {
+                let digest = placed.artifact.digest.as_deref();
+                (file.line, &file.name) == (placed.artifact.line, &placed.artifact.name)
+                    && digest.is_none_or(|digest| file.is(digest))
+            };
+            let Some(file) = all.iter().rev().find(is_it) else { continue };
+            if let Some(content) = self.patience.ask(|| files::get(bus, file))? {
+                let path = folder.path().join(n.to_string());
+                disk::write_new(&path, &content).map_err(|error| error.to_string())?;
+                artifacts.insert(placed.place, path);
+            }
+        }
+        let parts = RunParts { run_id: run, journal: &found.text, artifacts: &artifacts, refs: &refs };
+        // Opened again: it has commits now that it did not have before.
+        let taken = self.project()?.take_over(parts, TakeOver { is_own: true, sets_aside: true });
+        taken.map(drop).map_err(|error| error.to_string().into())
+    }
+
+    /// What would be approved: the configuration at the commit that the run began at or, if it is new, at the tip of its branch.
+    fn offer(&self, run: &str) -> Result<Offer, String> {
+        let project = self.project()?;
+        let journal = Journal::read(&RunLines::path(&project, run));
+        let base = match journal {
+            Ok(text) => log::fold(&text).ok().and_then(|run| run.request.map(|request| request.base.commit)),
+            Err(journal::Error::Missing { .. }) => None,
+            Err(error) => return Err(error.to_string()),
+        };
+        let text = |error: archeflow_host::open::Error| error.to_string();
+        match base.and_then(|base| ObjectId::parse(base.as_bytes()).ok()) {
+            Some(base) => project.offer_at(&base).map_err(text),
+            None => {
+                let branch = self.clone.borrow().as_ref().map(|clone| clone.branch.clone());
+                Ok(project.onto_remote(remote::ORIGIN, branch.as_deref()).map_err(text)?.offer)
+            }
+        }
+    }
+
+    /// The flag for what a person has approved; none if the repository brings nothing that needs it.
+    fn approval(&self, order: &FleetOrder, run: &str) -> Result<Option<OsString>, Fault> {
+        let (offer, name) = (self.offer(run)?, &order.repository.name);
+        if offer.files.is_empty() && offer.instructions.is_empty() {
+            return Ok(None);
+        }
+        let (bus, digest) = (&*self.shop.bus, offer.named_digest(name));
+        match self.patience.ask(|| approvals::find(bus, &self.shop.join, name, &digest))? {
+            Some(_) => Ok(Some(format!("{name}={digest}").into())),
+            None => Err(format!(
+                "archeflow trust --fleet <join file> {name}; nobody has approved its configuration (digest {digest})"
+            )
+            .into()),
+        }
+    }
+
+    fn crew(&self, order: &FleetOrder, socket: &std::path::Path, approved: Option<OsString>) -> LocalCrew {
+        static NUMBER: AtomicU64 = AtomicU64::new(1);
+        let branch = self.clone.borrow().as_ref().map(|clone| clone.branch.clone()).unwrap_or_default();
+        let mut said: Vec<OsString> = order.said.iter().map(OsString::from).collect();
+        said.extend(["--remote", remote::ORIGIN, "--target", &branch].map(OsString::from));
+        let mut always: Vec<OsString> = vec!["--replica".into(), socket.into()];
+        always.extend(approved.into_iter().flat_map(|approved| ["--approved".into(), approved]));
+        let env = &self.shop.env;
+        LocalCrew::new(LocalRuns {
+            projects: self.shop.clones.folder().to_owned(),
+            me: env.me.clone(),
+            cwd: env.cwd.clone(),
+            env: env.variables.clone(),
+            said,
+            always,
+            no_sandbox: env.no_sandbox,
+            tag: format!("{}.{}", self.shop.tag, NUMBER.fetch_add(1, Ordering::Relaxed)),
+        })
+    }
+
+    /// The report of an order.
+    fn event(&self, order: &FleetOrder, end: RunEnd) -> SprintEvent {
+        *self.end.borrow_mut() = Some(end.clone());
+        let start_seq = order.seq;
+        match &order.work {
+            Work::Run { .. } | Work::Resume { .. } => SprintEvent::Ended { start_seq, end },
+            Work::Land { .. } => SprintEvent::Landed { start_seq, end },
+            Work::Batch { candidates } => {
+                let ends = candidates.iter().map(|one| ItemEnd {
+                    item: one.item.clone(),
+                    end: RunEnd { run_id: one.run_id.clone(), ..end.clone() },
+                });
+                SprintEvent::BatchLanded {
+                    start_seq,
+                    came: BatchLanding { ends: ends.collect(), ..BatchLanding::default() },
+                }
+            }
+        }
+    }
+
+    fn fetched_lines(&self, run: &str) -> Result<u64, String> {
+        let local = local_journal(&self.project()?, run)?;
+        Ok(local.iter().filter(|byte| **byte == b'\n').count() as u64)
+    }
+
+    fn drive(
+        &self,
+        order: &FleetOrder,
+        run: &str,
+        publish: &mut dyn FnMut(u64) -> Result<(), NotEnded>,
+    ) -> Result<RunEnd, Fault> {
+        if let Some(why) = self.trouble.take() {
+            return Err(Fault::Trouble(why));
+        }
+        let approved = self.approval(order, run)?;
+        let folder = self.shop.scratch().map_err(|error| error.to_string())?;
+        let path = folder.path().join("replica");
+        let listener = socket::bind(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let crew = Arc::new(self.crew(order, &path, approved));
+        *self.task.crew.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&crew));
+        // Asked before there was anybody to hear it.
+        if self.task.is_cancelled() || self.stop.is_asked() {
+            crew.stop();
+        }
+        let clone = self.clone.borrow().as_ref().map(|clone| clone.name.clone()).unwrap_or_default();
+        let mut replica = RunReplica { run, socket: &path, have: self.have.get() };
+        let (end, fault) = replica.attend(&listener, publish, || match &order.work {
+            Work::Run { item, budget_usd, .. } => {
+                crew.run(order.seq, &in_clone(item, &clone), run, *budget_usd)
+            }
+            Work::Resume { item, .. } => crew.resume(order.seq, &in_clone(item, &clone), run),
+            Work::Land { item, .. } => crew.land(order.seq, &in_clone(item, &clone), run),
+            Work::Batch { .. } => unstarted(run, "this worker lands one run at a time".to_owned()),
+        });
+        let end = end.unwrap_or_else(|| unstarted(run, "the worker failed".to_owned()));
+        match fault {
+            None => {}
+            Some(NotEnded::Fenced) => return Err(Fault::NotEnded(NotEnded::Fenced)),
+            Some(gave_up @ NotEnded::GaveUp(_)) => {
+                return Err(self.trouble.take().map_or(Fault::NotEnded(gave_up), Fault::Trouble));
+            }
+        }
+        // What a session wrote at its very end, or one before it that was killed.
+        publish(self.fetched_lines(run)?).map_err(Fault::NotEnded)?;
+        if end.status.is_none() && self.stop.is_asked() && !self.task.is_cancelled() {
+            return Err(Fault::NotEnded(NotEnded::GaveUp("this worker stops".to_owned())));
+        }
+        Ok(end)
+    }
+}
+
+/// Why an order was not performed to its end.
+enum Fault {
+    /// Another worker may do it.
+    NotEnded(NotEnded),
+    /// No worker can before a person has done something.
+    Trouble(String),
+}
+
+impl From<BusError> for Fault {
+    fn from(error: BusError) -> Fault {
+        Fault::NotEnded(NotEnded::GaveUp(error.to_string()))
+    }
+}
+
+impl From<String> for Fault {
+    fn from(why: String) -> Fault {
+        Fault::Trouble(why)
+    }
+}
+
+impl Place for OrderPlace<'_> {
+    fn take_over(&self, order: &FleetOrder, run: &str, found: &Found) -> Result<(), NotEnded> {
+        self.have.set(found.lines);
+        match self.prepare(order, run, found) {
+            Ok(()) => Ok(()),
+            Err(Fault::NotEnded(not_ended)) => Err(not_ended),
+            // Reported in place of an end.
+            Err(Fault::Trouble(why)) => {
+                *self.trouble.borrow_mut() = Some(why);
+                Ok(())
+            }
+        }
+    }
+
+    fn local(&self, _order: &FleetOrder, run: &str) -> Box<dyn LocalLines> {
+        match self.project() {
+            Ok(project) => Box::new(RunLines {
+                bus: Arc::clone(&self.shop.bus),
+                project,
+                run: run.to_owned(),
+                patience: Rc::clone(&self.patience),
+                trouble: Rc::clone(&self.trouble),
+                pushed: RefCell::default(),
+            }),
+            Err(why) => Box::new(NoLines { why }),
+        }
+    }
+
+    fn perform(
+        &self,
+        order: &FleetOrder,
+        run: &str,
+        publish: &mut dyn FnMut(u64) -> Result<(), NotEnded>,
+    ) -> Result<SprintEvent, NotEnded> {
+        match self.drive(order, run, publish) {
+            Ok(end) => Ok(self.event(order, end)),
+            Err(Fault::Trouble(why)) => Ok(self.event(order, unstarted(run, why))),
+            Err(Fault::NotEnded(not_ended)) => Err(not_ended),
+        }
+    }
+
+    fn be_patient(&self, tries: u32) -> bool {
+        self.patience.wait(tries)
+    }
+
+    fn session(&self) -> String {
+        format!("{}.{}", self.shop.join.name, random())
+    }
+
+    fn version(&self) -> &str {
+        self.shop.env.version
+    }
+}
+
+/// The item with the folder of its clone as its project.
+fn in_clone(item: &QueueItem, clone: &str) -> QueueItem {
+    QueueItem { project: clone.to_owned(), ..item.clone() }
+}
+
+/// In place of lines that can't be read.
+struct NoLines {
+    why: String,
+}
+
+impl LocalLines for NoLines {
+    fn lines_from(&self, _first: u64, _bytes: usize) -> Result<Vec<u8>, String> {
+        Err(self.why.clone())
+    }
+}
+
+/// Sixteen random hexadecimal digits.
+pub(super) fn random() -> String {
+    let mut bytes = [0_u8; 8];
+    if machine::random(&mut bytes).is_err() {
+        bytes = archeflow_host::clock::now().to_le_bytes();
+    }
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn local_journal(project: &Project, run: &str) -> Result<Vec<u8>, String> {
+    let path: PathBuf = RunLines::path(project, run);
+    match std::fs::read(&path) {
+        Ok(bytes) => Ok(bytes),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(format!("{}: {error}", path.display())),
+    }
+}
+
+/// What ends a step; a run that has one more of these has come further.
+const ENDED: [&str; 9] = [
+    "preflight.done",
+    "agent.complete",
+    "agent.failed",
+    "agent.timeout",
+    "evidence.done",
+    "merge.built",
+    "tests.done",
+    "run.merged",
+    "run.complete",
+];
+
+/// Sessions since a step ended.
+fn futile_sessions(journal: &[u8]) -> usize {
+    #[derive(serde::Deserialize)]
+    struct Line {
+        #[serde(rename = "type")]
+        kind: String,
+    }
+    let lines = journal.split(|byte| *byte == b'\n');
+    let kinds = lines.filter_map(|line| serde_json::from_slice::<Line>(line).ok()).map(|line| line.kind);
+    kinds.fold(0, |sessions, kind| match kind.as_str() {
+        "session.start" => sessions + 1,
+        kind if ENDED.contains(&kind) => 0,
+        _ => sessions,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fl_61_sessions_without_a_step_that_ended_are_counted() {
+        let lines = |kinds: &[&str]| {
+            let lines: Vec<String> = kinds.iter().map(|kind| format!("{{\"type\":\"{kind}\"}}\n")).collect();
+            lines.concat().into_bytes()
+        };
+        let (start, end) = ("session.start", "session.end");
+        for (kinds, expected) in [
+            (&[][..], 0),
+            (&["run.start", start, "agent.start"], 1),
+            (&[start, "agent.start", end, start, "agent.lost", "agent.start"], 2),
+            (&[start, start, "agent.complete"], 0),
+            (&[start, start, "agent.complete", start], 1),
+            (&[start, "run.complete", start, "merge.built", start], 1),
+        ] {
+            assert_eq!(futile_sessions(&lines(kinds)), expected, "{kinds:?}");
+        }
+    }
+}
