@@ -7,6 +7,7 @@ mod agent;
 mod client;
 mod count;
 mod engine;
+mod fleet;
 mod growth;
 mod memory;
 mod pages;
@@ -67,7 +68,7 @@ struct Bench {
 
 type Measure = fn(&Bench) -> Rows;
 
-const MEASURES: [(&str, Measure); 17] = [
+const MEASURES: [(&str, Measure); 18] = [
     ("startup", startup::measure),
     ("sandbox", sandbox::measure),
     ("engine", engine::measure),
@@ -81,6 +82,7 @@ const MEASURES: [(&str, Measure); 17] = [
     ("review", review::measure),
     ("sprint", sprint::measure),
     ("queue", queue::measure),
+    ("fleet", fleet::measure),
     ("runs", runs::measure),
     ("pages", pages::measure),
     ("growth", growth::measure),
