@@ -72,7 +72,7 @@ impl RunReplica<'_> {
                     Came::Over => break,
                 }
             }
-            // Whoever accepts finds that nobody listens, and ends.
+            // The thread that accepts finds that nobody listens, and ends.
             let _ = socket::connect(self.socket);
             (work.join().ok(), fault)
         })

@@ -112,7 +112,7 @@ fn fl_115_a_worker_that_is_started_again_within_its_lease_continues_its_order() 
     let end = world.end(3);
     assert_eq!(end.status, Some(RunStatus::AwaitingMerge), "{end:?}\n{}", world.said());
     assert_eq!(world.bill("tax"), sent(&[("creator", 1), ("guardian", 2), ("maker", 1)]));
-    let held = world.base().join("home-w1/work/held");
+    let held = world.base().join("home-w1/state/held");
     wait_until(|| fs::read_dir(&held).unwrap().next().is_none(), || "the order is still held".to_owned());
     assert!(world.no_report_waits());
     drop(again);

@@ -134,7 +134,7 @@ impl World {
         let mut command = self.command(PROGRAM);
         command.env("HOME", &home).env("ARCHEFLOW_SHADOWS", "off");
         command.args(["worker", "--join", self.join_file(name).to_str().unwrap()]);
-        command.args(["--folder", home.join("work").to_str().unwrap(), "--unsafe-no-sandbox"]).args(more);
+        command.args(["--folder", home.join("state").to_str().unwrap(), "--unsafe-no-sandbox"]).args(more);
         command
     }
 
@@ -230,7 +230,7 @@ impl World {
     }
 
     pub(crate) fn journal_of(&self, worker: &str, item: &str) -> Vec<u8> {
-        let clones = fs::read_dir(self.base().join(format!("home-{worker}/work/repos"))).unwrap();
+        let clones = fs::read_dir(self.base().join(format!("home-{worker}/state/repos"))).unwrap();
         let clone = clones.flatten().next().unwrap().path();
         fs::read(clone.join(format!(".archeflow/events/{}.jsonl", World::run_id(item)))).unwrap_or_default()
     }

@@ -192,7 +192,7 @@ impl Desk {
     /// All that is waited for ends; the threads that listen end, too. Returns the reports that are not in the log.
     pub(super) fn abandon(&mut self) -> Vec<String> {
         self.is_over = true;
-        // Without a sender, whoever waits learns that it was stopped.
+        // Without a sender, those who wait find that it was stopped.
         self.waiting.clear();
         std::mem::take(&mut self.unrecorded).into_values().flatten().collect()
     }

@@ -55,7 +55,7 @@ pub(super) fn streams(bytes: u64, copies: u8) -> impl Iterator<Item = (&'static 
             "subjects": stream.subjects,
             "retention": if stream.queue { "workqueue" } else { "limits" },
             "storage": "file",
-            // Nothing that was kept is lost to make room: whoever writes is told.
+            // Nothing that was kept is lost to make room: the one who writes gets an error.
             "discard": "new",
             "max_bytes": bytes / 1000 * stream.share,
             "max_age": nanoseconds(Duration::from_secs(stream.days * 86_400)),

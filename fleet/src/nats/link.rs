@@ -1,8 +1,8 @@
 //! One connection to a server at a time, and a new one when it is lost.
 //!
 //! The client's own reconnecting is not used: it keeps what was not sent and sends it when a server is back, long after
-//! whoever asked was told that there is no answer. Here a connection is used once. What waits for an answer when it ends is
-//! told so, and the next question goes to the next connection.
+//! the caller got the error that there is no answer. Here a connection is used once. What waits for an answer when it ends
+//! gets that error, and the next question goes to the next connection.
 
 use std::collections::BTreeMap;
 use std::future::ready;
@@ -326,7 +326,7 @@ impl Shared {
                 );
                 desk.stop(|_| true, &BusError::Denied(why));
             }
-            // Whoever listens there learns it by the end of what is heard.
+            // A listener notices it: nothing more is heard.
             Violation::Subscribe => desk.listeners.retain(|listener| listener.subject != subject),
         }
     }

@@ -302,7 +302,7 @@ fn elicitation(asked: &Asked) -> ElicitRequest {
     })
 }
 
-/// The client keeps the state for us. It needs no seal: all it says is which line the answer is about, and whoever could
+/// The client keeps the state for us. It needs no seal: all it says is which line the answer is about, and who could
 /// change it could change the answer.
 fn input_required(id: &str, asked: &Asked) -> InputRequiredResult {
     let requests = BTreeMap::from([(KEY.to_owned(), InputRequest::Elicitation(elicitation(asked)))]);
