@@ -3,6 +3,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "../../fleet/tests/common/program.rs"]
+mod program;
+#[path = "../../fleet/tests/common/settings.rs"]
+mod settings;
 #[path = "fleet/sprint.rs"]
 mod sprint;
 #[path = "harness/user.rs"]

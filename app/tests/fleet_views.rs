@@ -3,9 +3,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "../../fleet/tests/common/program.rs"]
+mod program;
+#[path = "../../fleet/tests/common/settings.rs"]
+mod settings;
+
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
@@ -13,25 +18,17 @@ use archeflow_fleet::join::{FleetRole, JoinFile};
 use archeflow_fleet::journal::{self, JournalWriter, LocalLines};
 use archeflow_fleet::names;
 use archeflow_fleet::nats::{NatsBus, NatsOptions};
-use archeflow_fleet::server::{FleetFolder, FleetServer, FleetSettings};
+use archeflow_fleet::server::{FleetFolder, FleetServer};
 use serde_json::Value;
 use tempfile::TempDir;
+
+use program::server_program;
+use settings::one_server;
 
 /// Only a fault takes this long.
 const LONG: Duration = Duration::from_secs(300);
 /// A recorded run that stopped with open findings.
 const RUN: &str = "2026-11-15-greet-people-by-name";
-
-/// Downloaded by `cargo xtask test tools`.
-fn program() -> PathBuf {
-    let cache = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/nats-server/bin/nats-server");
-    let target = std::env::var_os("CARGO_TARGET_DIR")
-        .map(|target| Path::new(&target).join("nats-server/bin/nats-server"));
-    let named = std::env::var_os("ARCHEFLOW_NATS_SERVER").map(PathBuf::from);
-    let program = named.or(target).unwrap_or(cache);
-    assert!(program.is_file(), "nats-server is MISSING at {}: cargo xtask test tools", program.display());
-    program.canonicalize().unwrap()
-}
 
 struct World {
     dir: TempDir,
@@ -42,23 +39,12 @@ struct World {
 impl World {
     fn new() -> World {
         let dir = tempfile::tempdir().unwrap();
-        let listen = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-        let servers = vec![format!("nats://{listen}")];
-        let settings = FleetSettings {
-            v: 1,
-            listen,
-            servers,
-            disk: 200_000_000,
-            tls: None,
-            cluster: None,
-            members: Vec::new(),
-        };
-        let (fleet, _) = FleetFolder::init(&dir.path().join("fleet"), &settings).unwrap();
+        let (fleet, _) = FleetFolder::init(&dir.path().join("fleet"), &one_server(200_000_000)).unwrap();
         for (role, name) in [(FleetRole::Worker, "w7"), (FleetRole::Person, "jo")] {
             fleet.add(role, name, None).unwrap();
         }
         std::fs::create_dir(dir.path().join("home")).unwrap();
-        let server = Some(FleetServer::start(&fleet, &program()).unwrap());
+        let server = Some(FleetServer::start(&fleet, &server_program()).unwrap());
         World { dir, fleet, server }
     }
 

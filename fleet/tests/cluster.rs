@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "common/program.rs"]
+mod program;
+
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,21 +22,12 @@ use archeflow_fleet::server::{
 };
 use tempfile::TempDir;
 
+use program::server_program;
+
 /// Only a fault takes this long.
 const LONG: Duration = Duration::from_secs(300);
 const DISK: u64 = 200_000_000;
 const HASTY: NatsOptions = NatsOptions { limit: Duration::from_secs(2), lease: Duration::from_secs(60) };
-
-/// Downloaded by `cargo xtask test tools`.
-fn program() -> PathBuf {
-    let cache = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/nats-server/bin/nats-server");
-    let target = std::env::var_os("CARGO_TARGET_DIR")
-        .map(|target| Path::new(&target).join("nats-server/bin/nats-server"));
-    let named = std::env::var_os("ARCHEFLOW_NATS_SERVER").map(PathBuf::from);
-    let program = named.or(target).unwrap_or(cache);
-    assert!(program.is_file(), "nats-server is MISSING at {}: cargo xtask test tools", program.display());
-    program.canonicalize().unwrap()
-}
 
 /// Ports that were free a moment ago, all different.
 fn ports(count: usize) -> Vec<u16> {
@@ -161,7 +155,7 @@ impl Trio {
 }
 
 fn start(fleet: &FleetFolder, number: u8) -> FleetServer {
-    FleetServer::start_node(fleet, &program(), Some(number), &AtomicBool::new(false)).unwrap()
+    FleetServer::start_node(fleet, &server_program(), Some(number), &AtomicBool::new(false)).unwrap()
 }
 
 #[test]
@@ -244,7 +238,7 @@ fn fl_82_tls_lets_in_who_trusts_the_right_certificate_and_says_what_is_wrong() {
     let dir = tempfile::tempdir().unwrap();
     let listen = format!("127.0.0.1:{}", ports(1)[0]);
     let fleet = made(&dir, &settings(listen, Some(tls()), None));
-    let _server = FleetServer::start(&fleet, &program()).unwrap();
+    let _server = FleetServer::start(&fleet, &server_program()).unwrap();
     let right = join(&fleet, "w1");
     assert!(right.ca.is_some());
     let bus = NatsBus::connect(&right, NatsOptions::default()).unwrap();
@@ -270,7 +264,7 @@ fn fl_82_a_server_without_tls_is_named_to_who_expects_it() {
     let dir = tempfile::tempdir().unwrap();
     let listen = format!("127.0.0.1:{}", ports(1)[0]);
     let fleet = made(&dir, &settings(listen, None, None));
-    let _server = FleetServer::start(&fleet, &program()).unwrap();
+    let _server = FleetServer::start(&fleet, &server_program()).unwrap();
     let ca = Some(std::fs::read_to_string(certificate("ca.pem")).unwrap());
     let error =
         NatsBus::connect(&JoinFile { ca, ..join(&fleet, "w1") }, NatsOptions::default()).err().unwrap();

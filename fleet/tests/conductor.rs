@@ -2,6 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "common/program.rs"]
+mod program;
+#[path = "common/settings.rs"]
+mod settings;
 #[path = "conductor/world.rs"]
 mod world;
 

@@ -2,9 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "common/program.rs"]
+mod program;
+#[path = "common/settings.rs"]
+mod settings;
+
 use std::collections::BTreeSet;
-use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -18,21 +22,13 @@ use archeflow_fleet::server::{FleetFolder, FleetServer, FleetSettings, ServerEnd
 use archeflow_fleet::{cleaning, names, status};
 use tempfile::TempDir;
 
+use program::server_program;
+use settings::one_server;
+
 /// Only a fault takes this long.
 const LONG: Duration = Duration::from_secs(300);
 /// Enough for all that a test keeps.
 const DISK: u64 = 200_000_000;
-
-/// Downloaded by `cargo xtask test tools`.
-fn program() -> PathBuf {
-    let cache = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/nats-server/bin/nats-server");
-    let target = std::env::var_os("CARGO_TARGET_DIR")
-        .map(|target| Path::new(&target).join("nats-server/bin/nats-server"));
-    let named = std::env::var_os("ARCHEFLOW_NATS_SERVER").map(PathBuf::from);
-    let program = named.or(target).unwrap_or(cache);
-    assert!(program.is_file(), "nats-server is MISSING at {}: cargo xtask test tools", program.display());
-    program.canonicalize().unwrap()
-}
 
 struct World {
     dir: TempDir,
@@ -54,11 +50,7 @@ impl World {
     /// A fleet whose server does not run. Its port was free a moment ago.
     fn without_server(disk: u64) -> World {
         let dir = tempfile::tempdir().unwrap();
-        let listen = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-        let servers = vec![format!("nats://{listen}")];
-        let settings =
-            FleetSettings { v: 1, listen, servers, disk, tls: None, cluster: None, members: Vec::new() };
-        let (fleet, is_new) = FleetFolder::init(&dir.path().join("fleet"), &settings).unwrap();
+        let (fleet, is_new) = FleetFolder::init(&dir.path().join("fleet"), &one_server(disk)).unwrap();
         assert!(is_new);
         for (role, name) in [
             (FleetRole::Conductor, "boss"),
@@ -73,7 +65,7 @@ impl World {
 
     fn start(&mut self) {
         assert!(self.server.is_none());
-        self.server = Some(FleetServer::start(&self.fleet, &program()).unwrap());
+        self.server = Some(FleetServer::start(&self.fleet, &server_program()).unwrap());
     }
 
     /// As a power cut would.
@@ -419,8 +411,11 @@ fn fl_58_a_full_stream_says_so_at_once() {
 #[test]
 fn fl_59_a_server_without_streams_is_named() {
     let world = World::without_server(DISK);
-    let mut server =
-        Command::new(program()).args(["-c", "server.conf"]).current_dir(world.fleet.path()).spawn().unwrap();
+    let mut server = Command::new(server_program())
+        .args(["-c", "server.conf"])
+        .current_dir(world.fleet.path())
+        .spawn()
+        .unwrap();
     let begun = Instant::now();
     let bus = loop {
         match NatsBus::connect(&world.join("boss"), NatsOptions::default()) {
@@ -622,7 +617,7 @@ fn fl_62_a_folder_is_made_once_and_keys_stay() {
     assert!(unknown.to_string().contains("boss"), "{unknown}");
     assert!(matches!(FleetFolder::open(world.dir.path()), Err(ServerFault::NoFleet { .. })));
     // Two servers never have one folder.
-    let error = FleetServer::start(&world.fleet, &program()).err().expect("it is in use");
+    let error = FleetServer::start(&world.fleet, &server_program()).err().expect("it is in use");
     assert!(matches!(error, ServerFault::Lock(_)), "{error}");
 }
 
@@ -636,10 +631,11 @@ fn fl_63_the_server_is_found_and_its_version_checked() {
         path
     };
     let nothing = |_: &str| None;
-    let (_, version) = find_server(Some(&program()), nothing).unwrap();
+    let (_, version) = find_server(Some(&server_program()), nothing).unwrap();
     assert!(version.starts_with("2."), "{version}");
-    let by_variable = find_server(None, |name| (name == "ARCHEFLOW_NATS_SERVER").then(|| program().into()));
-    assert_eq!(by_variable.unwrap().0, program());
+    let by_variable =
+        find_server(None, |name| (name == "ARCHEFLOW_NATS_SERVER").then(|| server_program().into()));
+    assert_eq!(by_variable.unwrap().0, server_program());
     let good = fake("nats-server", "nats-server: v2.15.1");
     let by_path = find_server(None, |name| (name == "PATH").then(|| dir.path().into()));
     assert_eq!(by_path.unwrap(), (good, "2.15.1".to_owned()));

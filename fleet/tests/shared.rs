@@ -4,6 +4,10 @@
 
 #[path = "shared/memory.rs"]
 mod memory;
+#[path = "common/program.rs"]
+mod program;
+#[path = "common/settings.rs"]
+mod settings;
 #[path = "shared/world.rs"]
 mod world;
 

@@ -2,8 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+#[path = "common/program.rs"]
+mod program;
+#[path = "common/settings.rs"]
+mod settings;
+
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
@@ -15,25 +19,17 @@ use archeflow_fleet::journal::{self, JournalWriter, LocalLines};
 use archeflow_fleet::mirror::{Mirror, Refreshed};
 use archeflow_fleet::names;
 use archeflow_fleet::nats::{NatsBus, NatsOptions};
-use archeflow_fleet::server::{FleetFolder, FleetServer, FleetSettings, ServerEnd};
+use archeflow_fleet::server::{FleetFolder, FleetServer, ServerEnd};
 use archeflow_host::platform::files as os;
 use tempfile::TempDir;
+
+use program::server_program;
+use settings::one_server;
 
 /// Only a fault takes this long.
 const LONG: Duration = Duration::from_secs(300);
 const DISK: u64 = 200_000_000;
 const RUN: &str = "2026-11-15-give-the-discount-from-100-euros-on";
-
-/// Downloaded by `cargo xtask test tools`.
-fn program() -> PathBuf {
-    let cache = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/nats-server/bin/nats-server");
-    let target = std::env::var_os("CARGO_TARGET_DIR")
-        .map(|target| Path::new(&target).join("nats-server/bin/nats-server"));
-    let named = std::env::var_os("ARCHEFLOW_NATS_SERVER").map(PathBuf::from);
-    let program = named.or(target).unwrap_or(cache);
-    assert!(program.is_file(), "nats-server is MISSING at {}: cargo xtask test tools", program.display());
-    program.canonicalize().unwrap()
-}
 
 struct World {
     dir: TempDir,
@@ -44,18 +40,7 @@ struct World {
 impl World {
     fn new() -> World {
         let dir = tempfile::tempdir().unwrap();
-        let listen = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-        let servers = vec![format!("nats://{listen}")];
-        let settings = FleetSettings {
-            v: 1,
-            listen,
-            servers,
-            disk: DISK,
-            tls: None,
-            cluster: None,
-            members: Vec::new(),
-        };
-        let (fleet, _) = FleetFolder::init(&dir.path().join("fleet"), &settings).unwrap();
+        let (fleet, _) = FleetFolder::init(&dir.path().join("fleet"), &one_server(DISK)).unwrap();
         for (role, name) in [
             (FleetRole::Conductor, "boss"),
             (FleetRole::Worker, "w1"),
@@ -64,7 +49,7 @@ impl World {
         ] {
             fleet.add(role, name, None).unwrap();
         }
-        let server = Some(FleetServer::start(&fleet, &program()).unwrap());
+        let server = Some(FleetServer::start(&fleet, &server_program()).unwrap());
         World { dir, fleet, server }
     }
 
@@ -87,7 +72,7 @@ impl World {
         assert_eq!(server.wait(LONG), ServerEnd::Ended);
         drop(server);
         std::fs::remove_dir_all(self.fleet.path().join("data")).unwrap();
-        self.server = Some(FleetServer::start(&self.fleet, &program()).unwrap());
+        self.server = Some(FleetServer::start(&self.fleet, &server_program()).unwrap());
     }
 }
 

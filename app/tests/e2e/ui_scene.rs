@@ -143,14 +143,18 @@ impl Scene {
         board
     }
 
-    /// The run in this repository.
+    /// The run in this repository. The board counts a run from the moment its process is started, so the run's own page
+    /// may come a little later.
     fn run_in(&self, repository: &str) -> String {
-        let page = self.server.get("/runs");
-        let mut listed = page.split("href=\"/runs?repository=").skip(1);
-        let of = listed.find(|part| part.contains(&format!("\">{repository}<")));
-        let key =
-            of.unwrap_or_else(|| panic!("no {repository}: {page}")).split('"').next().unwrap().to_owned();
-        self.links(&format!("/runs?repository={key}"), "/run/").remove(0)
+        let find = || {
+            let page = self.server.get("/runs");
+            let mut listed = page.split("href=\"/runs?repository=").skip(1);
+            let of = listed.find(|part| part.contains(&format!("\">{repository}<")))?;
+            let key = of.split('"').next().unwrap();
+            self.links(&format!("/runs?repository={key}"), "/run/").into_iter().next()
+        };
+        wait_until(|| find().is_some(), || format!("no run in {repository}: {}", self.server.get("/runs")));
+        find().unwrap()
     }
 }
 

@@ -6,8 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Stdio;
 
+use crate::program::server_program;
 use crate::user::{PROGRAM, TestUser};
-use crate::world::server_program;
 
 const PAGE: &str = include_str!("../../../docs/fleet.md");
 

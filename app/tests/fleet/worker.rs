@@ -10,8 +10,8 @@ use archeflow_fleet::message::Work;
 use archeflow_fleet::nats::{NatsBus, NatsOptions};
 use archeflow_fleet::{files, names};
 
-use crate::user::{parse_lines, wait_until};
-use crate::world::{World, refused};
+use crate::user::{PROGRAM, parse_lines, wait_until};
+use crate::world::{CAST, World, refused};
 
 /// Each role was sent as often as this.
 fn sent(roles: &[(&str, usize)]) -> BTreeMap<String, usize> {
@@ -267,4 +267,22 @@ fn blake3_of(bus: &NatsBus, line: u64) -> String {
     let kept = bus.next_from(names::FILES, &subject, 1).unwrap().unwrap();
     let text: serde_json::Value = serde_json::from_slice(&kept.bytes).unwrap();
     text["hash"].as_str().unwrap().to_owned()
+}
+
+/// A worker passes on what a person approved; what its runs start must not.
+#[test]
+fn fl_123_an_agent_of_a_worker_s_run_passes_on_no_approval() {
+    let world = World::new();
+    let tries = format!(
+        "if [ \"$ARCHEFLOW_ROLE\" = creator ]; then\n\
+         {PROGRAM} run x --approved shop=abc --agent cmd:true --json > \"{{base}}/inside\" 2>&1\n\
+         echo \"exit $?\" >> \"{{base}}/inside\"\nfi\n"
+    );
+    world.write("cast.sh", &(tries + CAST));
+    let _worker = world.worker("w1");
+    world.order_run(3, "tax");
+    let end = world.end(3);
+    assert_eq!(end.status, Some(RunStatus::AwaitingMerge), "{end:?}\n{}", world.said());
+    let inside = fs::read_to_string(world.base().join("inside")).unwrap();
+    assert!(inside.contains("exit 21") && inside.contains("from_inside"), "{inside}");
 }

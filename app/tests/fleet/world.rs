@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::net::TcpListener;
 use std::ops::Deref;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Output};
 use std::time::Duration;
 
@@ -20,28 +19,19 @@ use archeflow_fleet::message::{
 };
 use archeflow_fleet::names;
 use archeflow_fleet::nats::{NatsBus, NatsOptions};
-use archeflow_fleet::server::{FleetFolder, FleetServer, FleetSettings, ServerEnd};
+use archeflow_fleet::server::{FleetFolder, FleetServer, ServerEnd};
 use archeflow_host::open::{ProcessEnv, Project};
 use serde_json::{Value, json};
 
+use crate::program::server_program;
+use crate::settings::one_server;
 use crate::user::{LONG, PROGRAM, TestUser, parse_lines, printed, wait_until};
 
 pub(crate) const SPRINT: &str = "2026-11-18-fleet";
 /// Short, so that a worker that is gone is noticed soon.
 pub(crate) const LEASE: Duration = Duration::from_secs(6);
-const CAST: &str = include_str!("cast.sh");
+pub(crate) const CAST: &str = include_str!("cast.sh");
 const DISK: u64 = 200_000_000;
-
-/// Downloaded by `cargo xtask test tools`.
-pub(crate) fn server_program() -> PathBuf {
-    let cache = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/nats-server/bin/nats-server");
-    let target = std::env::var_os("CARGO_TARGET_DIR")
-        .map(|target| Path::new(&target).join("nats-server/bin/nats-server"));
-    let named = std::env::var_os("ARCHEFLOW_NATS_SERVER").map(PathBuf::from);
-    let program = named.or(target).unwrap_or(cache);
-    assert!(program.is_file(), "nats-server is MISSING at {}: cargo xtask test tools", program.display());
-    program.canonicalize().unwrap()
-}
 
 pub(crate) struct World {
     user: TestUser,
@@ -67,18 +57,7 @@ impl World {
     /// With these files in the repository, beside those that are always there.
     pub(crate) fn with_files(more: &[(&str, &str)]) -> World {
         let user = TestUser::new();
-        let listen = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-        let servers = vec![format!("nats://{listen}")];
-        let settings = FleetSettings {
-            v: 1,
-            listen,
-            servers,
-            disk: DISK,
-            tls: None,
-            cluster: None,
-            members: Vec::new(),
-        };
-        let (fleet, _) = FleetFolder::init(&user.base().join("fleet"), &settings).unwrap();
+        let (fleet, _) = FleetFolder::init(&user.base().join("fleet"), &one_server(DISK)).unwrap();
         let members = [
             (FleetRole::Conductor, "boss"),
             (FleetRole::Worker, "w1"),

@@ -1,8 +1,7 @@
 //! A server, projects with remotes, a queue, and workers that answer without running anything.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -22,7 +21,7 @@ use archeflow_fleet::message::{
     self, Control, ControlCommand, FleetOrder, FleetReport, Heartbeat, Held, Work,
 };
 use archeflow_fleet::nats::{NatsBus, NatsOptions};
-use archeflow_fleet::server::{FleetFolder, FleetServer, FleetSettings, ServerEnd};
+use archeflow_fleet::server::{FleetFolder, FleetServer, ServerEnd};
 use archeflow_fleet::sprint_log::SprintLog;
 use archeflow_fleet::{names, worker};
 use archeflow_host::sprint::crew::{SprintCrew, SprintSetup};
@@ -32,21 +31,13 @@ use archeflow_host::sprint::queue::QueueFolder;
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::program::server_program;
+use crate::settings::one_server;
+
 /// Only a fault takes this long.
 pub(crate) const LONG: Duration = Duration::from_secs(300);
 pub(crate) const LEASE: Duration = Duration::from_secs(2);
 const OPTIONS: NatsOptions = NatsOptions { limit: Duration::from_secs(2), lease: LEASE };
-
-/// Downloaded by `cargo xtask test tools`.
-fn program() -> PathBuf {
-    let cache = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/nats-server/bin/nats-server");
-    let target = std::env::var_os("CARGO_TARGET_DIR")
-        .map(|target| Path::new(&target).join("nats-server/bin/nats-server"));
-    let named = std::env::var_os("ARCHEFLOW_NATS_SERVER").map(PathBuf::from);
-    let program = named.or(target).unwrap_or(cache);
-    assert!(program.is_file(), "nats-server is MISSING at {}: cargo xtask test tools", program.display());
-    program.canonicalize().unwrap()
-}
 
 /// Waits until something is so.
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
@@ -66,18 +57,7 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new() -> World {
         let dir = tempfile::tempdir().unwrap();
-        let listen = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-        let servers = vec![format!("nats://{listen}")];
-        let settings = FleetSettings {
-            v: 1,
-            listen,
-            servers,
-            disk: 200_000_000,
-            tls: None,
-            cluster: None,
-            members: Vec::new(),
-        };
-        let (fleet, _) = FleetFolder::init(&dir.path().join("fleet"), &settings).unwrap();
+        let (fleet, _) = FleetFolder::init(&dir.path().join("fleet"), &one_server(200_000_000)).unwrap();
         fleet.add(FleetRole::Conductor, "boss", None).unwrap();
         ["w1", "w2"].iter().for_each(|name| drop(fleet.add(FleetRole::Worker, name, None).unwrap()));
         let mut world = World { dir, fleet, server: None };
@@ -86,7 +66,7 @@ impl World {
     }
 
     pub(crate) fn start(&mut self) {
-        self.server = Some(FleetServer::start(&self.fleet, &program()).unwrap());
+        self.server = Some(FleetServer::start(&self.fleet, &server_program()).unwrap());
     }
 
     pub(crate) fn kill_and_wipe(&mut self) {

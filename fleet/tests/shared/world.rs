@@ -1,33 +1,24 @@
 //! A fleet with a real server.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::net::TcpStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use archeflow_fleet::bus::{Bus, Kept};
 use archeflow_fleet::join::{FleetRole, JoinFile};
 use archeflow_fleet::nats::{NatsBus, NatsOptions};
-use archeflow_fleet::server::{FleetFolder, FleetServer, FleetSettings, ServerEnd};
+use archeflow_fleet::server::{FleetFolder, FleetServer, ServerEnd};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::program::server_program;
+use crate::settings::one_server;
+
 /// Only a fault takes this long.
 pub(crate) const LONG: Duration = Duration::from_secs(300);
-
-/// Downloaded by `cargo xtask test tools`.
-fn program() -> PathBuf {
-    let cache = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/nats-server/bin/nats-server");
-    let target = std::env::var_os("CARGO_TARGET_DIR")
-        .map(|target| Path::new(&target).join("nats-server/bin/nats-server"));
-    let named = std::env::var_os("ARCHEFLOW_NATS_SERVER").map(PathBuf::from);
-    let program = named.or(target).unwrap_or(cache);
-    assert!(program.is_file(), "nats-server is MISSING at {}: cargo xtask test tools", program.display());
-    program.canonicalize().unwrap()
-}
 
 pub(crate) struct World {
     _dir: TempDir,
@@ -38,12 +29,7 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new() -> World {
         let dir = tempfile::tempdir().unwrap();
-        let listen = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-        let servers = vec![format!("nats://{listen}")];
-        let disk = 200_000_000;
-        let settings =
-            FleetSettings { v: 1, listen, servers, disk, tls: None, cluster: None, members: Vec::new() };
-        let (fleet, _) = FleetFolder::init(&dir.path().join("fleet"), &settings).unwrap();
+        let (fleet, _) = FleetFolder::init(&dir.path().join("fleet"), &one_server(200_000_000)).unwrap();
         for (role, name) in [
             (FleetRole::Conductor, "boss"),
             (FleetRole::Worker, "w1"),
@@ -59,7 +45,7 @@ impl World {
 
     pub(crate) fn start(&mut self) {
         assert!(self.server.is_none());
-        self.server = Some(FleetServer::start(&self.fleet, &program()).unwrap());
+        self.server = Some(FleetServer::start(&self.fleet, &server_program()).unwrap());
     }
 
     /// As a power cut would.
