@@ -16,9 +16,10 @@ use std::time::Duration;
 
 use archeflow_fleet::join::{FleetRole, JoinFile};
 use archeflow_fleet::journal::{self, JournalWriter, LocalLines};
-use archeflow_fleet::names;
 use archeflow_fleet::nats::{NatsBus, NatsOptions};
 use archeflow_fleet::server::{FleetFolder, FleetServer};
+use archeflow_fleet::{files, names};
+use archeflow_host::replica::parts;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -78,10 +79,14 @@ impl World {
         serde_json::from_str(&self.printed(words)).unwrap()
     }
 
+    fn bus(&self, name: &str) -> NatsBus {
+        let join = JoinFile::read(Path::new(&self.join(name))).unwrap();
+        NatsBus::connect(&join, NatsOptions::default()).unwrap()
+    }
+
     /// The worker publishes the recorded run up to a line.
     fn publish(&self, up_to: usize) {
-        let join = JoinFile::read(Path::new(&self.join("w7"))).unwrap();
-        let bus = NatsBus::connect(&join, NatsOptions::default()).unwrap();
+        let bus = self.bus("w7");
         let subject = names::run_journal(RUN);
         let found = journal::read(&bus, &subject).unwrap();
         let mut writer = JournalWriter::new(&bus, subject, "w7:1".to_owned(), &found);
@@ -277,6 +282,31 @@ fn fl_109_pages_of_a_fleet_show_its_runs_and_decide_nothing() {
     for page in [&runs, &run, &get("/", &cookie)] {
         assert!(!page.to_lowercase().contains("method=\"post\""), "a page decides: {page}");
     }
+    // Its change is not here, so the page says where it is.
+    assert!(run.contains("git fetch origin"), "{run}");
+    let list = get(&format!("{page}/artifacts"), &cookie);
+    assert!(list.contains("do-maker-files.txt"), "{list}");
+    let artifact =
+        |cycle: u32, name: &str| get(&format!("{page}/artifact?cycle={cycle}&name={name}"), &cookie);
+    let away = artifact(1, "do-maker-files.txt");
+    assert!(away.contains("or gone"), "{away}");
+    // Both cycles wrote under one name; and one that is not what the journal says.
+    let lines = |name: &str| -> Vec<u64> {
+        let all = parts::placed(RUN, recorded().as_bytes()).unwrap();
+        all.iter().filter(|placed| placed.artifact.name == name).map(|placed| placed.artifact.line).collect()
+    };
+    let bus = world.bus("w7");
+    for (n, line) in lines("do-maker-files.txt").into_iter().enumerate() {
+        files::put(&bus, RUN, line, "do-maker-files.txt", format!("written by line {n}").as_bytes()).unwrap();
+    }
+    for line in lines("plan-creator.md") {
+        files::put(&bus, RUN, line, "plan-creator.md", b"another plan").unwrap();
+    }
+    let (first, second) = (artifact(1, "do-maker-files.txt"), artifact(2, "do-maker-files.txt"));
+    assert!(first.contains("written by line 0"), "{first}");
+    assert!(second.contains("written by line 1"), "{second}");
+    let forged = artifact(1, "plan-creator.md");
+    assert!(forged.contains("or gone") && !forged.contains("another plan"), "{forged}");
     let object = get(&format!("/api{page}"), &cookie);
     assert!(object.contains(&format!("\"run_id\":\"{RUN}\"")) || object.contains(RUN), "{object}");
 }

@@ -22,7 +22,7 @@ use archeflow_core::model::{Money, Reason, RunStatus};
 use archeflow_core::sprint::event::{RunEnd, SprintEvent};
 use archeflow_fleet::bus::{Bus, Delivery, Expect, Lease, Put, PutEnd};
 use archeflow_fleet::join::JoinFile;
-use archeflow_fleet::message::{self, FORMAT, FleetOrder, FleetReport, Heartbeat, Held, Work};
+use archeflow_fleet::message::{self, FORMAT, FleetOrder, FleetReport, Heartbeat, Held, Work, WorkerCounts};
 use archeflow_fleet::names;
 use archeflow_fleet::nats::{NatsBus, NatsOptions};
 use archeflow_fleet::worker::run_of;
@@ -102,6 +102,7 @@ impl Member {
                     offers: ["os:linux".to_owned()].into(),
                     holds: self.holds.lock().unwrap_or_else(PoisonError::into_inner).clone(),
                     free_bytes: 1 << 30,
+                    done: WorkerCounts::default(),
                     at: clock::now(),
                 };
                 let said = serde_json::to_vec(&beat).unwrap_or_default();

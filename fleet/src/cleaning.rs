@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::bus::{Bus, BusError};
 use crate::journal::{self, JournalFault};
-use crate::names::{FILES, JOURNALS};
+use crate::names::{self, FILES, JOURNALS};
 use crate::nats::NatsBus;
 
 const RUNS: &str = "af1.j.run.";
@@ -112,7 +112,7 @@ pub fn plan(bus: &NatsBus, before: u64) -> Result<GcPlan, BusError> {
     Ok(plan)
 }
 
-/// Removes what was planned. First names, then contents, then journals: what is left after an interruption is found by the next
+/// Removes what was planned. First names, then contents, then the queues of sprints, then journals: what is left after an interruption is found by the next
 /// one. The result names contents that a run has named again in the meantime.
 pub fn carry_out(bus: &NatsBus, plan: &GcPlan) -> Result<Vec<String>, BusError> {
     for subject in &plan.names {
@@ -120,6 +120,9 @@ pub fn carry_out(bus: &NatsBus, plan: &GcPlan) -> Result<Vec<String>, BusError> 
     }
     for hash in &plan.files {
         bus.purge(FILES, &format!("{PARTS}{hash}.*"))?;
+    }
+    for sprint in &plan.sprints {
+        bus.remove_queue(&names::reports(sprint))?;
     }
     for subject in &plan.journals {
         bus.purge(JOURNALS, subject)?;

@@ -5,6 +5,7 @@
 //! which another session's counts, so a reader chooses by the digest in the journal.
 
 use archeflow_core::model::Seq;
+use archeflow_host::replica::parts::NamedArtifact;
 use serde::{Deserialize, Serialize};
 
 use crate::bus::{Bus, BusError, Expect, Put, PutEnd};
@@ -29,6 +30,11 @@ impl FleetFile {
     /// Whether this is the file with a digest that a journal names.
     pub fn is(&self, digest: &str) -> bool {
         !digest.is_empty() && self.hash.starts_with(digest)
+    }
+
+    /// Whether these bytes are its content.
+    pub fn has(&self, bytes: &[u8]) -> bool {
+        blake3::hash(bytes).to_hex().as_str() == self.hash
     }
 }
 
@@ -78,6 +84,15 @@ pub fn list(bus: &dyn Bus, run: &str) -> Result<Vec<FleetFile>, BusError> {
     Ok(found)
 }
 
+/// The file that a journal means. A session that had lost its run may have put another one for the same line.
+pub fn find<'a>(all: &'a [FleetFile], named: &NamedArtifact) -> Option<&'a FleetFile> {
+    let is_it = |file: &&FleetFile| {
+        let digest = named.digest.as_deref();
+        (file.line, &file.name) == (named.line, &named.name) && digest.is_none_or(|digest| file.is(digest))
+    };
+    all.iter().rev().find(is_it)
+}
+
 /// The content of a file; nothing if the server has lost a part of it.
 pub fn get(bus: &dyn Bus, file: &FleetFile) -> Result<Option<Vec<u8>>, BusError> {
     let mut content = Vec::new();
@@ -91,5 +106,5 @@ pub fn get(bus: &dyn Bus, file: &FleetFile) -> Result<Option<Vec<u8>>, BusError>
             return Ok(None);
         }
     }
-    Ok((blake3::hash(&content).to_hex().as_str() == file.hash).then_some(content))
+    Ok(file.has(&content).then_some(content))
 }

@@ -89,8 +89,24 @@ pub struct Heartbeat {
     #[serde(default)]
     pub holds: Vec<Held>,
     pub free_bytes: u64,
+    #[serde(default)]
+    pub done: WorkerCounts,
     /// Milliseconds since 1970 by its clock, to notice a clock that is wrong. Nothing is decided by it.
     pub at: u64,
+}
+
+/// What a worker has done since it was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct WorkerCounts {
+    /// Orders that it took.
+    #[serde(default)]
+    pub orders: u64,
+    /// Runs that it continued after another worker.
+    #[serde(default)]
+    pub taken_over: u64,
+    /// Agents that were running when it took a run over, and so are paid twice.
+    #[serde(default)]
+    pub steps_repeated: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use archeflow_core::model::Money;
 use archeflow_host::platform::files as os;
+use archeflow_host::replica::parts;
 use archeflow_host::sprint::queue::QueueFolder;
 use archeflow_host::store::index::IndexEntry;
 use archeflow_host::store::journal::Journal;
@@ -25,6 +26,7 @@ use archeflow_host::{clock, log, projections, repositories};
 use serde::{Deserialize, Serialize};
 
 use crate::bus::{Bus, BusError, BusSeq, Kept};
+use crate::files as fleet_files;
 use crate::join::JoinFile;
 use crate::journal::Found;
 use crate::names::{self, JOURNALS, SESSION};
@@ -213,6 +215,34 @@ impl Mirror {
         end.map(|()| copying.done)
     }
 
+    /// Brings the artifacts of a run that are not here yet, and says how many came. One that the server does not have, or
+    /// has with another content than the journal says, is left out.
+    pub fn bring_artifacts(&self, bus: &dyn Bus, run: &str) -> Result<usize, MirrorError> {
+        let known = self.runs()?.into_iter().find(|known| known.id == run);
+        let Some(MirroredRun { project, path, .. }) = known else { return Ok(0) };
+        let text = files::read_capped(&path, LARGEST_JOURNAL)?;
+        let Ok(placed) = parts::placed(run, &text) else { return Ok(0) };
+        let folder = self.artifacts(&project, run);
+        let all = fleet_files::list(bus, run)?;
+        let mut brought = 0;
+        for placed in placed {
+            // What a journal of another machine names becomes a path here.
+            let is_name = placed.place.split('/').all(file_names::valid_name);
+            let Some(file) = fleet_files::find(&all, &placed.artifact).filter(|_| is_name) else { continue };
+            let path = folder.join(&placed.place);
+            // A later cycle writes other content under the same name.
+            let here = files::read_capped(&path, LARGEST).ok();
+            if here.is_some_and(|bytes| file.has(&bytes)) {
+                continue;
+            }
+            let Some(content) = fleet_files::get(bus, file)? else { continue };
+            make_folder(path.parent().unwrap_or(&folder))?;
+            files::write_atomic(&path, &content)?;
+            brought += 1;
+        }
+        Ok(brought)
+    }
+
     fn notes(&self) -> Result<Notes, MirrorError> {
         let path = self.folder.join(NOTES);
         let Ok(bytes) = files::read_capped(&path, LARGEST) else { return Ok(Notes::default()) };
@@ -237,6 +267,10 @@ impl Mirror {
 
     fn run_file(&self, project: &str, id: &str) -> PathBuf {
         self.events(project).join(format!("{id}.jsonl"))
+    }
+
+    fn artifacts(&self, project: &str, run: &str) -> PathBuf {
+        self.projects().join(project).join(".archeflow/artifacts").join(run)
     }
 
     fn sprint_file(&self, id: &str) -> PathBuf {
@@ -436,14 +470,17 @@ impl Copying<'_> {
         let Some(name) = JournalName::of(subject) else { return Ok(()) };
         let Some(copied) = self.notes.journals.remove(subject) else { return Ok(()) };
         self.done.replaced += 1;
-        let path = self.file(&name, &copied.project);
-        match std::fs::remove_file(&path) {
+        let removed = |end: std::io::Result<()>, path: &Path| match end {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(files::Error::io("remove", &path, error).into());
+                Err(files::Error::io("remove", path, error))
             }
-            Ok(()) | Err(_) => {}
-        }
+            Ok(()) | Err(_) => Ok(()),
+        };
+        let path = self.file(&name, &copied.project);
+        removed(std::fs::remove_file(&path), &path)?;
         if let JournalName::Run(id) = &name {
+            let folder = self.mirror.artifacts(&copied.project, id);
+            removed(std::fs::remove_dir_all(&folder), &folder)?;
             index::remove(&self.mirror.events(&copied.project), id)?;
         }
         Ok(())

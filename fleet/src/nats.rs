@@ -92,6 +92,23 @@ impl NatsBus {
         self.make(&place)
     }
 
+    /// Removes a queue with what is left in it. One that is not there is no fault.
+    pub fn remove_queue(&self, queue: &str) -> Result<(), BusError> {
+        let place = QueuePlace::of(queue)?;
+        loop {
+            match self.pull(&place, Duration::ZERO) {
+                Ok(Some(left)) => self.lease(&left.token, Lease::Done)?,
+                Ok(None) | Err(None) => break,
+                Err(Some(error)) => return Err(error),
+            }
+        }
+        self.forget(&place);
+        match self.api(&format!("CONSUMER.DELETE.{}.{}", place.stream, place.consumer), &json!({})) {
+            Ok(_) | Err(Fault::Code(NO_CONSUMER, _)) => Ok(()),
+            Err(fault) => Err(fault.into()),
+        }
+    }
+
     /// Removes one message, e.g. an order that was answered.
     pub fn remove(&self, stream: &str, seq: BusSeq) -> Result<(), BusError> {
         let request = json!({"seq": seq, "no_erase": true});
@@ -336,6 +353,7 @@ impl Bus for NatsBus {
 }
 
 const NO_STREAM: u64 = 10059;
+const NO_CONSUMER: u64 = 10014;
 const WRONG_LAST: u64 = 10071;
 const WRONG_LAST_CONSTANT: u64 = 10164;
 /// No such message, in three ways to say it.

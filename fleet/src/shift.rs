@@ -25,7 +25,7 @@ use archeflow_host::{probe, proc};
 use crate::bus::{Bus, BusError, Lease};
 use crate::clones::Clones;
 use crate::join::{JoinError, JoinFile};
-use crate::message::{self, FleetOrder};
+use crate::message::{self, FleetOrder, WorkerCounts};
 use crate::names;
 use crate::nats::{NatsBus, NatsOptions};
 use crate::worker::{self, Served};
@@ -104,9 +104,14 @@ struct Shop {
     /// Of the processes that this worker starts, also from one start to the next.
     tag: String,
     scratch: ScratchFolder,
+    done: Mutex<WorkerCounts>,
 }
 
 impl Shop {
+    fn done(&self) -> MutexGuard<'_, WorkerCounts> {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A folder for one order.
     fn scratch(&self) -> std::io::Result<ScratchFolder> {
         ScratchFolder::make(self.scratch.path().join(place::random()))
@@ -180,6 +185,7 @@ pub fn work(
         env: setup.env.clone(),
         tag,
         scratch,
+        done: Mutex::default(),
     };
     let shift = Shift {
         shop: &shop,
@@ -377,6 +383,7 @@ impl<'a> Shift<'a> {
         }
         let task = task.unwrap_or_else(|| Arc::new(Task::unreadable()));
         self.list().push((held.clone(), Arc::clone(&task)));
+        self.shop.done().orders += 1;
         if let Some(order) = &order {
             observer.began(order, &run);
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-use archeflow_core::model::Money;
+use archeflow_core::model::{Money, counted};
 use archeflow_core::projections::prometheus::{PrometheusText, dollars, whole};
 use archeflow_core::text::{byte_size, pad, safe_line};
 use archeflow_host::clock;
@@ -15,7 +15,7 @@ use crate::accounts::Accounts;
 use crate::bus::{Bus, BusError};
 use crate::cleaning::{is_sprint_end, readable};
 use crate::ledger::Ledger;
-use crate::message::{self, Heartbeat, satisfies};
+use crate::message::{self, Heartbeat, WorkerCounts, satisfies};
 use crate::names::{JOURNALS, ORDERS};
 use crate::nats::{NatsBus, stream_names};
 
@@ -53,6 +53,8 @@ pub struct WorkerStatus {
     /// Orders under way, as `<sprint>:<line>`.
     pub holds: Vec<String>,
     pub free_bytes: u64,
+    /// Since the worker was started.
+    pub done: WorkerCounts,
     pub heard_at: u64,
     /// Its clock minus that of this machine; the time on the way is in it.
     pub skew_ms: i64,
@@ -163,6 +165,7 @@ fn worker(beat: Heartbeat, now: u64) -> WorkerStatus {
         offers: beat.offers,
         holds: beat.holds.iter().map(|held| format!("{}:{}", held.sprint, held.seq)).collect(),
         free_bytes: beat.free_bytes,
+        done: beat.done,
         heard_at: now,
         skew_ms: signed(beat.at).saturating_sub(signed(now)),
     }
@@ -256,6 +259,13 @@ pub fn text(status: &FleetStatus) -> String {
         if worker.skew_ms.unsigned_abs() > SKEW_MS {
             let word = if worker.skew_ms > 0 { "ahead" } else { "behind" };
             notes.push(format!("its clock is {} {word}", since(worker.skew_ms.unsigned_abs())));
+        }
+        if worker.done.taken_over > 0 {
+            notes.push(format!(
+                "{} taken over, {} repeated",
+                counted(worker.done.taken_over, "run"),
+                counted(worker.done.steps_repeated, "step")
+            ));
         }
         vec![
             worker.name.clone(),
@@ -365,6 +375,22 @@ pub fn prometheus(status: &FleetStatus) -> String {
     });
     workers("archeflow_fleet_worker_clock_skew_seconds", "Its clock minus this machine's.", &|worker| {
         worker.skew_ms as f64 / 1e3
+    });
+    let mut totals = |name: &'static str, help: &str, value: &dyn Fn(&WorkerCounts) -> u64| {
+        text.counter(name, help);
+        for worker in &status.workers {
+            text.sample(
+                &[("worker", &worker.name), ("version", &worker.version)],
+                exact(value(&worker.done)),
+            );
+        }
+    };
+    totals("archeflow_fleet_worker_orders_total", "Orders taken since its start.", &|done| done.orders);
+    totals("archeflow_fleet_worker_taken_over_total", "Runs continued after another worker.", &|done| {
+        done.taken_over
+    });
+    totals("archeflow_fleet_worker_steps_repeated_total", "Agents paid twice for it.", &|done| {
+        done.steps_repeated
     });
     let mut classes = |name: &'static str, help: &str, value: &dyn Fn(&ClassStatus) -> u64| {
         text.gauge(name, help);

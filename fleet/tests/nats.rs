@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use archeflow_fleet::bus::{Bus, BusError, Delivery, Expect, Lease, Put, PutEnd};
 use archeflow_fleet::join::{FleetRole, JoinError, JoinFile};
 use archeflow_fleet::keys::FleetKey;
-use archeflow_fleet::message::Heartbeat;
+use archeflow_fleet::message::{Heartbeat, WorkerCounts};
 use archeflow_fleet::nats::{NatsBus, NatsOptions};
 use archeflow_fleet::server::{FleetFolder, FleetServer, FleetSettings, ServerEnd, ServerFault, find_server};
 use archeflow_fleet::{cleaning, names, status};
@@ -671,6 +671,7 @@ fn fl_85_status_shows_workers_classes_streams_and_sprints() {
         offers: ["os:linux".to_owned()].into(),
         holds: Vec::new(),
         free_bytes: 1_000,
+        done: WorkerCounts::default(),
         at: archeflow_host::clock::now(),
     };
     let beat = serde_json::to_vec(&beat).unwrap();
@@ -742,6 +743,12 @@ fn fl_86_old_ended_journals_go_whole_with_the_files_that_only_they_name() {
     name(RUN, "ccc");
     kept(&worker, "af1.f.n.damaged.2.file", b"{\"v\":1,\"hash\":\"ccc\"}");
     kept(&worker, "af1.f.ddd.0", b"named by nobody");
+    // Reports of an ended sprint that nobody took.
+    let queues = || boss.queue_infos(names::REPORTS).unwrap().len();
+    kept(&worker, &names::reports("over"), b"late");
+    boss.make_queue(&names::reports("over")).unwrap();
+    boss.make_queue(&names::reports("going")).unwrap();
+    assert_eq!(queues(), 2);
     // Everything is too new.
     let plan = cleaning::plan(&boss, 1).unwrap();
     assert_eq!((plan.runs.len(), plan.sprints.len(), plan.files.len(), plan.kept), (0, 0, 0, 5));
@@ -757,6 +764,8 @@ fn fl_86_old_ended_journals_go_whole_with_the_files_that_only_they_name() {
     assert!(matches!(cleaning::carry_out(&world.bus("jo"), &plan), Err(BusError::Denied(_))));
     assert!(cleaning::carry_out(&boss, &plan).unwrap().is_empty());
     assert_eq!(boss.last(&run).unwrap(), None);
+    assert_eq!(queues(), 1);
+    assert_eq!(boss.stream_info(names::REPORTS).unwrap()["state"]["messages"], 0);
     for stays in ["af1.j.run.damaged", &unfinished, "af1.j.sprint.going", "af1.f.bbb.0", "af1.f.ccc.0"] {
         assert!(boss.last(stays).unwrap().is_some(), "{stays}");
     }

@@ -34,6 +34,9 @@ impl Changes {
             return diff;
         }
         drop(kept);
+        if run.repository.is_copy {
+            return missing(&elsewhere(run, &key.1, &key.2));
+        }
         let Some(state) = state else { return missing("There is no state folder to read git with.") };
         let diff = Arc::new(read(&key, state));
         if diff.missing.is_none() {
@@ -55,6 +58,9 @@ pub(crate) fn one_file(state: Option<&Path>, run: &RunModel, path: &str) -> Diff
     let (Some(state), Some((base, commit))) = (state, run.story.span()) else {
         return Diff::missing("Nothing was made.");
     };
+    if run.repository.is_copy {
+        return Diff::missing(elsewhere(run, &base, &commit));
+    }
     let (text, _, command) = match diff_text(&(run.repository.root.clone(), base, commit), state, diff::BYTES)
     {
         Ok(read) => read,
@@ -112,6 +118,21 @@ fn shown_parts(run: &RunModel, review: &ReviewOpened, most: usize) -> Option<(St
         }
     }
     (!text.is_empty()).then_some((text, cut_at))
+}
+
+/// Journals of a fleet are copied without commits. They are on the remote: behind its branch if the run landed, else kept there
+/// for the run.
+fn elsewhere(run: &RunModel, base: &str, commit: &str) -> String {
+    let short = |id: &str| id.chars().take(12).collect::<String>();
+    let refs = match run.story.overview.landed {
+        Some(_) => String::new(),
+        None => format!(" 'refs/archeflow/keep/{}/*:refs/archeflow/keep/{}/*'", run.id, run.id),
+    };
+    format!(
+        "Its commits are on the repository's remote. In a clone of it: git fetch origin{refs} && git diff {}...{}",
+        short(base),
+        short(commit)
+    )
 }
 
 fn missing(why: &str) -> Arc<Diff> {

@@ -19,4 +19,4 @@ mod server;
 mod sprints;
 mod starting;
 
-pub use server::{Limits, ServeError, ServeOptions, Server, Stopper};
+pub use server::{BringArtifacts, Limits, ServeError, ServeOptions, Server, ShownFleet, Stopper};

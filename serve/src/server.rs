@@ -42,14 +42,31 @@ pub struct ServeOptions {
     pub cwd: PathBuf,
     /// End after so long without a request.
     pub idle_exit: Option<Duration>,
-    /// Join file of a fleet whose journals are shown; `state` is the folder of their copies then.
-    pub fleet: Option<PathBuf>,
+    /// A fleet whose journals are shown; `state` is the folder of their copies then.
+    pub fleet: Option<ShownFleet>,
     /// The user's state folder, where the known repositories are listed.
     pub state: Option<PathBuf>,
     /// Numbers are served for Prometheus to who has this key.
     pub metrics_key: Option<[u8; 32]>,
     pub version: &'static str,
     pub limits: Limits,
+}
+
+/// Brings the artifacts of a run beside the copy of its journal, when somebody wants to see one; else says why not.
+pub type BringArtifacts = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
+
+/// A fleet whose journals are copied to this machine.
+#[derive(Clone)]
+pub struct ShownFleet {
+    /// Its join file, as it was named.
+    pub file: PathBuf,
+    pub bring: BringArtifacts,
+}
+
+impl std::fmt::Debug for ShownFleet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ShownFleet").field("file", &self.file).finish_non_exhaustive()
+    }
 }
 
 /// What a client can use up.
@@ -101,8 +118,8 @@ pub(crate) struct Ui {
     /// Where it was started.
     pub(crate) cwd: PathBuf,
     pub(crate) read_only: bool,
-    /// Join file of the fleet that is shown.
-    pub(crate) fleet: Option<PathBuf>,
+    /// The fleet that is shown.
+    pub(crate) fleet: Option<ShownFleet>,
     pub(crate) port: u16,
     pub(crate) version: &'static str,
     /// When the last request came, and how many are being answered.

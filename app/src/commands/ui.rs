@@ -1,13 +1,14 @@
 //! `archeflow ui`: all runs in a browser of this machine.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use archeflow_host::detached::Detached;
 use archeflow_host::proc;
 use archeflow_host::store::places::Places;
 use archeflow_host::store::{files, metrics_key};
-use archeflow_serve::{Limits, ServeError, ServeOptions, Server};
+use archeflow_serve::{Limits, ServeError, ServeOptions, Server, ShownFleet};
 
 use crate::args::UiArgs;
 use crate::commands::process_env;
@@ -24,6 +25,7 @@ pub(crate) fn run(args: &UiArgs) -> Result<CommandOutput, Failure> {
     // The first run may be started while the pages are open already.
     let state = Places::state_dir_made_elsewhere(&env.places())?;
     let fleet = args.fleet.as_deref().map(|file| FleetView::open(&env.cwd.join(file), false)).transpose()?;
+    let fleet = fleet.map(Arc::new);
     let shown = fleet.as_ref().map_or_else(|| state.clone(), |fleet| fleet.mirror.folder().to_owned());
     let cwd = fleet.as_ref().map_or_else(|| env.cwd.clone(), |fleet| fleet.mirror.projects());
     let metrics = args.prometheus.then(|| metrics_key::open(&state)).transpose()?;
@@ -34,7 +36,7 @@ pub(crate) fn run(args: &UiArgs) -> Result<CommandOutput, Failure> {
         read_only: args.read_only,
         program: env.me.clone(),
         cwd,
-        fleet: fleet.as_ref().map(|fleet| fleet.file().to_owned()),
+        fleet: fleet.as_ref().map(shown_fleet),
         state: Some(shown),
         metrics_key: metrics.as_ref().map(|metrics| metrics.key),
         version: env.version,
@@ -58,6 +60,11 @@ pub(crate) fn run(args: &UiArgs) -> Result<CommandOutput, Failure> {
     }
     server.run()?;
     Ok(CommandOutput::done())
+}
+
+fn shown_fleet(fleet: &Arc<FleetView>) -> ShownFleet {
+    let here = Arc::clone(fleet);
+    ShownFleet { file: fleet.file().to_owned(), bring: Arc::new(move |run| here.bring_artifacts(run)) }
 }
 
 /// The arguments of a process can be read by every user of the machine, so the browser is given a file in the user's own

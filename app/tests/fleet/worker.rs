@@ -9,6 +9,7 @@ use archeflow_fleet::join::JoinFile;
 use archeflow_fleet::message::Work;
 use archeflow_fleet::nats::{NatsBus, NatsOptions};
 use archeflow_fleet::{files, names};
+use serde_json::json;
 
 use crate::user::{PROGRAM, parse_lines, wait_until};
 use crate::world::{CAST, World, refused};
@@ -69,6 +70,15 @@ fn fl_113_a_worker_killed_in_the_middle_is_replaced_and_finished_steps_are_not_r
     assert_eq!(world.end(4).status, Some(RunStatus::Merged), "{}", world.said());
     assert_eq!(world.landed("tax"), 1);
     assert_eq!(world.journal("tax"), parse_lines(&world.journal_of("w2", "tax")));
+    // Of what was finished nothing was repeated, and what was running is counted.
+    let status = world.status();
+    let of =
+        |name: &str| status["workers"].as_array().unwrap().iter().find(|one| one["name"] == name).cloned();
+    assert_eq!(
+        of("w2").unwrap()["done"],
+        json!({ "orders": 2, "taken_over": 1, "steps_repeated": 1 }),
+        "{status}"
+    );
 }
 
 #[test]

@@ -129,6 +129,18 @@ impl World {
         Started { child, said }
     }
 
+    /// What `fleet status` prints for other programs.
+    pub(crate) fn status(&self) -> Value {
+        let mut command = self.command(PROGRAM);
+        let output = command
+            .args(["fleet", "status", "--json", "--fleet"])
+            .arg(self.join_file("jo"))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", printed(&output));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
     pub(crate) fn run_id(item: &str) -> String {
         archeflow_core::sprint::run_id(SPRINT, item, 1)
     }

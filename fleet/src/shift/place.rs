@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use archeflow_core::event::Order;
 use archeflow_core::sprint::event::{BatchLanding, ItemEnd, RunEnd, SprintEvent};
 use archeflow_core::sprint::queue::QueueItem;
 use archeflow_host::config::trust::Offer;
@@ -28,7 +29,7 @@ use super::{ShiftStop, Shop};
 use crate::approvals;
 use crate::bus::BusError;
 use crate::clones::ReadyClone;
-use crate::files::{self, FleetFile};
+use crate::files;
 use crate::journal::{Found, LocalLines};
 use crate::message::{FleetOrder, Held, Work};
 use crate::replica::RunReplica;
@@ -134,11 +135,17 @@ impl<'a> OrderPlace<'a> {
             let is_new = local.is_empty() && !matches!(order.work, Work::Run { .. });
             return if is_new { Err(format!("the journal of {run} is lost").into()) } else { Ok(()) };
         }
-        self.fetch_run(&project, run, found)
+        self.fetch_run(&project, order, run, found)
     }
 
     /// Brings the run here as it is on the server and on the remote.
-    fn fetch_run(&self, project: &Project, run: &str, found: &Found) -> Result<(), Fault> {
+    fn fetch_run(
+        &self,
+        project: &Project,
+        order: &FleetOrder,
+        run: &str,
+        found: &Found,
+    ) -> Result<(), Fault> {
         let bus = &*self.shop.bus;
         let all = self.patience.ask(|| files::list(bus, run))?;
         let refs = refs_at(bus, &self.patience, &all, found)?;
@@ -148,12 +155,7 @@ impl<'a> OrderPlace<'a> {
         let mut artifacts = BTreeMap::new();
         let placed = parts::placed(run, &found.text).map_err(|error| error.to_string())?;
         for (n, placed) in placed.into_iter().enumerate() {
-            let is_it = |file: &&FleetFile| {
-                let digest = placed.artifact.digest.as_deref();
-                (file.line, &file.name) == (placed.artifact.line, &placed.artifact.name)
-                    && digest.is_none_or(|digest| file.is(digest))
-            };
-            let Some(file) = all.iter().rev().find(is_it) else { continue };
+            let Some(file) = files::find(&all, &placed.artifact) else { continue };
             if let Some(content) = self.patience.ask(|| files::get(bus, file))? {
                 let path = folder.path().join(n.to_string());
                 disk::write_new(&path, &content).map_err(|error| error.to_string())?;
@@ -163,7 +165,18 @@ impl<'a> OrderPlace<'a> {
         let parts = RunParts { run_id: run, journal: &found.text, artifacts: &artifacts, refs: &refs };
         // Opened again: it has commits now that it did not have before.
         let taken = self.project()?.take_over(parts, TakeOver { is_own: true, sets_aside: true });
-        taken.map(drop).map_err(|error| error.to_string().into())
+        taken.map_err(|error| error.to_string())?;
+        let known = journal::check(run, found.text.clone()).ok().and_then(|text| log::fold(&text).ok());
+        let open = known.map(|run| run.open).unwrap_or_default();
+        let is_at_work = |order: &Order| !matches!(order, Order::QuestionAsked(_));
+        // A run that waits is landed or resumed by whichever worker is free, which is no takeover.
+        if matches!(order.work, Work::Run { .. }) || open.values().any(is_at_work) {
+            let agents = open.values().filter(|order| matches!(order, Order::AgentStart(_))).count();
+            let mut done = self.shop.done();
+            done.taken_over += 1;
+            done.steps_repeated += agents as u64;
+        }
+        Ok(())
     }
 
     /// What would be approved: the configuration at the commit that the run began at or, if it is new, at the tip of its branch.

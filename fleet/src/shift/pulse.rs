@@ -71,6 +71,7 @@ impl Shift<'_> {
             offers: self.offers.clone(),
             holds: self.tasks().iter().map(|task| task.held.clone()).collect(),
             free_bytes: machine::free_space(self.shop.clones.folder()).unwrap_or(0),
+            done: *self.shop.done(),
             at: clock::now(),
         };
         let text = serde_json::to_vec(&beat).map_err(|error| BusError::Wrong(error.to_string()))?;

@@ -17,6 +17,10 @@ fn beat(worker: &str, at: u64) -> Heartbeat {
         offers: ["agent:claude", "os:linux"].map(str::to_owned).into(),
         holds: vec![Held { sprint: "s1".to_owned(), seq: 12 }],
         free_bytes: 120_000_000_000,
+        done: match worker {
+            "w1" => WorkerCounts { orders: 41, taken_over: 1, steps_repeated: 2 },
+            _ => WorkerCounts::default(),
+        },
         at,
     }
 }
@@ -66,7 +70,7 @@ fn fl_83_status_is_readable() {
 Server: nats-server 2.15.1, 3 copies of each stream
 
 Worker  version  busy  heard  free disk
-w1      0.4.0    1/6   3 s    120 GB
+w1      0.4.0    1/6   3 s    120 GB     1 run taken over, 2 steps repeated
 w2      0.4.0    1/6   5 s    120 GB     draining, its clock is 90 s behind
 w3                                       not heard
 
@@ -107,7 +111,8 @@ fn metrics(text: &str) -> BTreeSet<String> {
             helped = rest.split_once(' ').unwrap().0.to_owned();
         } else if let Some(rest) = line.strip_prefix("# TYPE ") {
             let (name, kind) = rest.split_once(' ').unwrap();
-            assert_eq!((name, kind), (helped.as_str(), "gauge"), "{line}");
+            let expected = if name.ends_with("_total") { "counter" } else { "gauge" };
+            assert_eq!((name, kind), (helped.as_str(), expected), "{line}");
             assert!(name.starts_with("archeflow_fleet_"), "{line}");
             assert!(names.insert(name.to_owned()), "{name} is there twice");
             current = name.to_owned();
@@ -131,6 +136,9 @@ fn fl_83_prometheus_reads_the_same_numbers() {
         "archeflow_fleet_workers{state=\"draining\"} 1",
         "archeflow_fleet_workers{state=\"silent\"} 1",
         "archeflow_fleet_worker_clock_skew_seconds{worker=\"w2\",version=\"0.4.0\"} -90",
+        "archeflow_fleet_worker_orders_total{worker=\"w1\",version=\"0.4.0\"} 41",
+        "archeflow_fleet_worker_taken_over_total{worker=\"w1\",version=\"0.4.0\"} 1",
+        "archeflow_fleet_worker_steps_repeated_total{worker=\"w1\",version=\"0.4.0\"} 2",
         "archeflow_fleet_orders_waiting{class=\"agent:claude label:gpu\"} 7",
         "archeflow_fleet_class_workers{class=\"any\"} 1",
         "archeflow_fleet_oldest_order_seconds 42.5",

@@ -18,7 +18,7 @@ use archeflow_fleet::bus::{Bus, BusError, BusSeq, Delivery, Expect, Heard, Kept,
 use archeflow_fleet::conductor::{Conducting, FleetCrew, kept_log};
 use archeflow_fleet::join::{FleetRole, JoinFile};
 use archeflow_fleet::message::{
-    self, Control, ControlCommand, FleetOrder, FleetReport, Heartbeat, Held, Work,
+    self, Control, ControlCommand, FleetOrder, FleetReport, Heartbeat, Held, Work, WorkerCounts,
 };
 use archeflow_fleet::nats::{NatsBus, NatsOptions};
 use archeflow_fleet::server::{FleetFolder, FleetServer, ServerEnd};
@@ -198,6 +198,7 @@ fn beat(bus: &NatsBus, floor: &Floor, station: &Station, name: &str, slots: u32)
             offers: BTreeSet::from(["os:linux".to_owned()]),
             holds: station.holds.lock().unwrap().iter().cloned().collect(),
             free_bytes: 0,
+            done: WorkerCounts::default(),
             at: 0,
         };
         let _ = bus.say(&names::heartbeat(name), &serde_json::to_vec(&beat).unwrap());

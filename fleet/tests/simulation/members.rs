@@ -13,7 +13,9 @@ use archeflow_core::sprint::queue::{ItemStatus, Priority, QueueItem, TaskSize};
 use archeflow_fleet::bus::{Bus, BusError, BusSeq, Delivery, Expect, Heard, Kept, Lease, Put, PutEnd};
 use archeflow_fleet::dispatch::Dispatch;
 use archeflow_fleet::journal::{Found, LocalLines};
-use archeflow_fleet::message::{self, FORMAT, FleetOrder, FleetReport, Heartbeat, Held, Repository, Work};
+use archeflow_fleet::message::{
+    self, FORMAT, FleetOrder, FleetReport, Heartbeat, Held, Repository, Work, WorkerCounts,
+};
 use archeflow_fleet::names;
 use archeflow_fleet::worker::{self, NotEnded, Place};
 
@@ -328,6 +330,7 @@ impl SimPlace<'_> {
             offers: Default::default(),
             holds: held.into_iter().collect(),
             free_bytes: 0,
+            done: WorkerCounts::default(),
             at: 0,
         };
         let _ = self.bus.say(&names::heartbeat(&beat.worker), &serde_json::to_vec(&beat).unwrap());

@@ -107,7 +107,7 @@ fn failed(status: StatusCode, words: &str) -> Response {
 
 /// The same command about the fleet, if one is shown. Its journals are copied all the time, so the server is not asked.
 fn printed_of_fleet(ui: &Ui, words: &[&str], folder: &Path) -> Response {
-    match ui.fleet.as_ref().map(|fleet| fleet.display().to_string()) {
+    match ui.fleet.as_ref().map(|fleet| fleet.file.display().to_string()) {
         Some(fleet) => printed(ui, &[words, &["--fleet", &fleet, "--offline"]].concat(), folder),
         None => printed(ui, words, folder),
     }

@@ -48,7 +48,7 @@ pub(crate) fn draw(ui: &Ui, run: &RunModel, is_run_page: bool) -> Markup {
                 (question(run))
                 (sides(run))
                 @if let Some(fleet) = &ui.fleet {
-                    p.muted { "Decided where the run is. What to type, and where: " code { "archeflow status " (run.id) " --fleet " (fleet.display()) } }
+                    p.muted { "Decided where the run is. What to type, and where: " code { "archeflow status " (run.id) " --fleet " (fleet.file.display()) } }
                 } @else if run.foreign {
                     p.muted { "This machine did not start it, so it is shown and never executed. See what it would execute: " code { "archeflow trust --run " (run.id) } }
                 } @else if ui.read_only {

@@ -86,6 +86,14 @@ impl FleetView {
         Ok(done.messages + done.replaced > 0)
     }
 
+    /// Brings the artifacts of a run that are not here yet beside the copy of its journal.
+    pub(crate) fn bring_artifacts(&self, run: &str) -> Result<(), String> {
+        match &self.bus {
+            Some(bus) => self.mirror.bring_artifacts(bus, run).map(drop).map_err(|error| error.to_string()),
+            None => Err("the server is not asked with --offline".to_owned()),
+        }
+    }
+
     pub(crate) fn is_connected(&self) -> bool {
         self.bus.is_some()
     }

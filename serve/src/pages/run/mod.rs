@@ -322,7 +322,9 @@ async fn artifact(State(ui): State<Arc<Ui>>, key: String, id: String, RawQuery(q
     drawn(ui, move |ui| {
         let fields = Fields::read(query.unwrap_or_default().as_bytes());
         let Some(run) = model(ui, &key, &id) else { return missing(ui, NO_RUN) };
-        let Some(main) = parts::artifact(&run, &fields) else {
+        // What can't be brought is shown as missing, with the reason.
+        let brought = ui.fleet.as_ref().map_or(Ok(()), |fleet| (fleet.bring)(&run.id));
+        let Some(main) = parts::artifact(&run, &fields, brought.err().as_deref()) else {
             return missing(ui, "The run has no such artifact any more.");
         };
         let overview = ui.catalog.overview();

@@ -95,8 +95,8 @@ pub(super) fn artifacts(run: &RunModel) -> Markup {
     panel("Artifacts", &inner)
 }
 
-/// One artifact as text; nothing if the run has none of that name.
-pub(super) fn artifact(run: &RunModel, fields: &Fields) -> Option<Markup> {
+/// One artifact as text; nothing if the run has none of that name. With the reason if artifacts could not be brought here.
+pub(super) fn artifact(run: &RunModel, fields: &Fields, away: Option<&str>) -> Option<Markup> {
     let (name, cycle) = (fields.get("name")?, fields.get("cycle")?.parse::<u32>().ok()?);
     let kept = run.story.artifacts.iter().find(|kept| kept.name == name && kept.cycle == cycle)?;
     if !names::valid_name(&kept.name) {
@@ -111,8 +111,10 @@ pub(super) fn artifact(run: &RunModel, fields: &Fields) -> Option<Markup> {
             Some(bytes) => {
                 @let text = String::from_utf8_lossy(bytes);
                 pre.text tabindex="0" { @for line in text.lines().take(LINES) { (revealed(line, 2_000)) "\n" } }
+                @if text.is_empty() { p.muted { "It is empty." } }
                 @if text.lines().count() > LINES { p.muted { "The rest is in the file." } }
             }
+            None if let Some(why) = away => p.muted { "It could not be read from the fleet: " (short_line(why, 300)) },
             None => p.muted { "It is larger than " (BYTES / 1_000) " kB, or gone. Its folder: " code { (short_line(&folder.display().to_string(), 300)) } },
         }
     };
