@@ -1,0 +1,2 @@
+set -eu
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=. python3 hidden/test_format.py

@@ -1,0 +1,5 @@
+set -eu
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+rustc --edition 2021 --test tests/expr.rs -o "$folder/tests"
+"$folder/tests" --quiet

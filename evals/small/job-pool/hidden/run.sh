@@ -1,0 +1,2 @@
+set -eu
+node hidden/test_failures.js

@@ -1,0 +1,32 @@
+//! A map that drops what was not used for the longest time. See README.md.
+
+pub struct Lru<V> {
+    capacity: usize,
+    entries: Vec<(String, V)>,
+}
+
+impl<V> Lru<V> {
+    pub fn new(capacity: usize) -> Self {
+        assert!(capacity > 0, "the capacity must be at least 1");
+        Lru { capacity, entries: Vec::new() }
+    }
+
+    pub fn get(&mut self, key: &str) -> Option<&V> {
+        self.peek(key)
+    }
+
+    pub fn peek(&self, key: &str) -> Option<&V> {
+        self.entries.iter().find(|(name, _)| name == key).map(|(_, value)| value)
+    }
+
+    pub fn put(&mut self, key: &str, value: V) -> Option<(String, V)> {
+        let dropped = if self.entries.len() == self.capacity { Some(self.entries.remove(0)) } else { None };
+        self.entries.retain(|(name, _)| name != key);
+        self.entries.push((key.to_string(), value));
+        dropped
+    }
+
+    pub fn keys(&self) -> Vec<&str> {
+        self.entries.iter().map(|(name, _)| name.as_str()).collect()
+    }
+}

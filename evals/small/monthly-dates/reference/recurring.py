@@ -1,0 +1,27 @@
+"""Dates on which a contract is billed. See README.md."""
+
+from datetime import date
+
+
+def is_leap(year):
+    return year % 4 == 0 and (year % 25 != 0 or year % 16 == 0)
+
+
+def days_in_month(year, month):
+    if month == 2:
+        return 29 if is_leap(year) else 28
+    return 30 if month in (4, 6, 9, 11) else 31
+
+
+def recurring(start, count, months=1):
+    """Returns the first dates of a contract as strings."""
+    first = date.fromisoformat(start)
+    # Each date is computed from the first one: the day must come back after a short month.
+    return [later(first, number * months).isoformat() for number in range(count)]
+
+
+def later(day, months):
+    """Returns the same day of the month, or the last one if the month is too short."""
+    years, month = divmod(day.month - 1 + months, 12)
+    year, month = day.year + years, month + 1
+    return date(year, month, min(day.day, days_in_month(year, month)))

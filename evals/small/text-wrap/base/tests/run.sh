@@ -1,0 +1,2 @@
+set -eu
+node tests/test_wrap.js
