@@ -2,7 +2,8 @@
 //!
 //! Read in this order: [`model`], [`event`], [`run`], [`decide`], [`steps`], [`strategies`], then any of the [`rules`].
 //! Then the prompts of agents ([`brief`], [`feedback`]), the parts of a large change ([`split`]), answers ([`read`],
-//! [`accept`]), what people see ([`projections`]), and many tasks in many places ([`sprint`]).
+//! [`accept`]), what people see ([`projections`]), many tasks in many places ([`sprint`]), and what an evaluation shows
+//! ([`eval`]).
 //!
 //! **Invariant:** nothing here reads a clock, a file, an environment variable or a process. Time and chance arrive
 //! as arguments, and deciding twice on the same facts gives the same answer twice. The manifest (libraries that only
@@ -44,3 +45,5 @@ pub mod persona;
 pub mod projections;
 
 pub mod sprint;
+
+pub mod eval;
