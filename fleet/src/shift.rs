@@ -104,6 +104,21 @@ struct Shop {
     /// Of the processes that this worker starts, also from one start to the next.
     tag: String,
     scratch: ScratchFolder,
+    notices: Arc<Notices>,
+}
+
+/// What the threads of orders say, until the one that prints takes it.
+#[derive(Default)]
+struct Notices(Mutex<Vec<String>>);
+
+impl Notices {
+    fn add(&self, text: String) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 impl Shop {
@@ -180,6 +195,7 @@ pub fn work(
         env: setup.env.clone(),
         tag,
         scratch,
+        notices: Arc::default(),
     };
     let shift = Shift {
         shop: &shop,
@@ -381,7 +397,7 @@ impl<'a> Shift<'a> {
             observer.began(order, &run);
         }
         scope.spawn(move || {
-            let place = OrderPlace::new(self.shop, &self.stop, task);
+            let place = OrderPlace::new(self.shop, &self.stop, task, &run);
             let served = worker::serve(bus, &place, &self.shop.join.name, &held.delivery);
             held.forget();
             self.list().retain(|(one, _)| one.delivery.token != held.delivery.token);
