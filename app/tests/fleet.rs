@@ -3,8 +3,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "fleet/faults.rs"]
+mod faults;
 #[path = "../../fleet/tests/common/program.rs"]
 mod program;
+#[path = "fleet/proxy.rs"]
+mod proxy;
 #[path = "../../fleet/tests/common/settings.rs"]
 mod settings;
 #[path = "fleet/sprint.rs"]

@@ -227,7 +227,9 @@ impl Shared {
 
     /// An order that no worker could begin says something about its repository, not about its task.
     fn judged(&self, project: &str, mut end: RunEnd) -> RunEnd {
-        if end.stopped {
+        // A run that was given up without a result failed by itself.
+        let is_given_up = end.status.is_none() && end.reason.is_some();
+        if end.stopped || is_given_up {
             return end;
         }
         let is_unusable = end.status.is_none() && end.cycles == 0;

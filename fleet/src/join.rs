@@ -85,7 +85,7 @@ pub enum JoinError {
     #[error("no TLS connection to the server {server}: {why}")]
     Tls { server: String, why: String },
     #[error("the server {server} does not know the key of {name}")]
-    Refused { server: String, name: String },
+    Refused { server: String, role: FleetRole, name: String },
     #[error("the server {server} is nats-server {version}; {} are needed", wanted())]
     Version { server: String, version: String },
     #[error("the connection can't be kept: {0}")]
@@ -111,8 +111,8 @@ impl JoinError {
                 "Copy the join file here again from where the server is: it says whether to use TLS, and what to trust. The server's certificate must be for the name in its address."
                     .to_owned()
             }
-            JoinError::Refused { name, .. } => format!(
-                "Was it removed? Add it where the server is, and copy the new join file: archeflow fleet add worker {name}"
+            JoinError::Refused { role, name, .. } => format!(
+                "Was it removed? Add it where the server is, and copy the new join file: archeflow fleet add {role} {name}"
             ),
             JoinError::Version { .. } => format!("Install nats-server: {}.", wanted()),
             JoinError::Runtime(_) => String::new(),

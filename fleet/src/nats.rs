@@ -269,6 +269,9 @@ impl Bus for NatsBus {
                 None => Err(BusError::Wrong("the server's answer has no number".to_owned())),
             },
             Err(Fault::Code(WRONG_LAST | WRONG_LAST_CONSTANT, _)) => Ok(PutEnd::Refused),
+            Err(Fault::Code(code, said)) if FULL.contains(&code) => {
+                Err(BusError::Full(format!("{stream}, {said} ({code}); {MAKE_ROOM}")))
+            }
             Err(fault) => Err(fault.into()),
         }
     }
@@ -360,6 +363,9 @@ const WRONG_LAST_CONSTANT: u64 = 10164;
 const NO_MESSAGE: [u64; 3] = [10037, 10043, 10057];
 /// A limit of the stream, of the account, of the server's memory, of its disk; and no resources at all.
 const FULL: [u64; 5] = [10077, 10002, 10028, 10047, 10023];
+
+/// What to do about it. Members that wait show it, so it is part of the error.
+const MAKE_ROOM: &str = "make room with archeflow fleet gc, or give the server a larger disk";
 
 /// An error of JetStream, by its number, or of the way there.
 enum Fault {

@@ -105,6 +105,21 @@ struct Shop {
     tag: String,
     scratch: ScratchFolder,
     done: Mutex<WorkerCounts>,
+    notices: Arc<Notices>,
+}
+
+/// What the threads of orders say, until the one that prints takes it.
+#[derive(Default)]
+struct Notices(Mutex<Vec<String>>);
+
+impl Notices {
+    fn add(&self, text: String) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 impl Shop {
@@ -186,6 +201,7 @@ pub fn work(
         tag,
         scratch,
         done: Mutex::default(),
+        notices: Arc::default(),
     };
     let shift = Shift {
         shop: &shop,
@@ -388,7 +404,7 @@ impl<'a> Shift<'a> {
             observer.began(order, &run);
         }
         scope.spawn(move || {
-            let place = OrderPlace::new(self.shop, &self.stop, task);
+            let place = OrderPlace::new(self.shop, &self.stop, task, &run);
             let served = worker::serve(bus, &place, &self.shop.join.name, &held.delivery);
             held.forget();
             self.list().retain(|(one, _)| one.delivery.token != held.delivery.token);

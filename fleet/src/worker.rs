@@ -40,7 +40,7 @@ pub trait Place {
     ) -> Result<SprintEvent, NotEnded>;
 
     /// Waits before the server is asked again. `false` when it has been away for too long, or the worker is to stop.
-    fn be_patient(&self, tries: u32) -> bool;
+    fn be_patient(&self, tries: u32, why: &BusError) -> bool;
 
     /// A name for the next session, unique among all there ever are.
     fn session(&self) -> String;
@@ -139,7 +139,8 @@ fn patiently<T>(place: &dyn Place, mut once: impl FnMut() -> Result<T, JournalFa
         match once() {
             Ok(done) => return Ok(done),
             Err(JournalFault::Fenced { .. }) => return Err(NotEnded::Fenced),
-            Err(JournalFault::Bus(BusError::NoAnswer(_) | BusError::Full(_))) if place.be_patient(tries) => {}
+            Err(JournalFault::Bus(why @ (BusError::NoAnswer(_) | BusError::Full(_))))
+                if place.be_patient(tries, &why) => {}
             Err(other) => return Err(NotEnded::GaveUp(other.to_string())),
         }
     }
@@ -162,7 +163,7 @@ fn report(
     for tries in 1.. {
         match bus.put(put) {
             Ok(PutEnd::Kept(_) | PutEnd::Refused) => break,
-            Err(BusError::NoAnswer(_) | BusError::Full(_)) if place.be_patient(tries) => {}
+            Err(why @ (BusError::NoAnswer(_) | BusError::Full(_))) if place.be_patient(tries, &why) => {}
             Err(error) => return Err(error),
         }
     }

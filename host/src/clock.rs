@@ -2,10 +2,12 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::failpoint;
+
 /// Milliseconds since 1970.
 pub fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX).saturating_add_signed(failpoint::clock_error_ms())
 }
 
 /// The time that a line's date means.

@@ -6,7 +6,8 @@
 //! the thread panic there. `ARCHEFLOW_FAILPOINT_LIMITS=<file>` stops the clocks of all jobs until the file is there, so
 //! that a test about a time limit says when it counts, and no other limit is reached however slow the machine is; the
 //! file is removed when a job is asked to end. The limits of notifications count if the file is there when one is sent. `ARCHEFLOW_FAILPOINT_GRACE=endless` lets a job that was asked to end take
-//! its time for ever, unless it is killed. Only in builds with debug assertions; a release has no such door.
+//! its time for ever, unless it is killed. `ARCHEFLOW_FAILPOINT_CLOCK=<seconds>` makes the wall clock of the program wrong by
+//! that time. Only in builds with debug assertions; a release has no such door.
 
 /// Every place, with what has and what has not happened there.
 pub const PLACES: [(&str, &str); 34] = [
@@ -128,6 +129,21 @@ pub(crate) fn limit_reached() {
 #[cfg(debug_assertions)]
 pub(crate) fn endless_grace() -> bool {
     std::env::var_os("ARCHEFLOW_FAILPOINT_GRACE").is_some_and(|word| word == "endless")
+}
+
+/// How far the wall clock is wrong.
+#[cfg(debug_assertions)]
+pub(crate) fn clock_error_ms() -> i64 {
+    static ERROR: std::sync::OnceLock<i64> = std::sync::OnceLock::new();
+    *ERROR.get_or_init(|| {
+        let seconds = std::env::var("ARCHEFLOW_FAILPOINT_CLOCK").ok();
+        seconds.and_then(|seconds| seconds.parse::<i64>().ok()).unwrap_or(0).saturating_mul(1_000)
+    })
+}
+
+#[cfg(not(debug_assertions))]
+pub(crate) fn clock_error_ms() -> i64 {
+    0
 }
 
 #[cfg(not(debug_assertions))]

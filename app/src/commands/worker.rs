@@ -100,7 +100,8 @@ impl ShiftObserver for Lines {
     }
 
     fn ended(&self, run: &str, served: &Served, end: Option<&RunEnd>) {
-        let run = safe_line(run);
+        // Of an order that can't be read nobody knows the run.
+        let run = if run.is_empty() { "an order".to_owned() } else { safe_line(run) };
         match (served, end) {
             (Served::Reported, Some(end)) => {
                 let status = end.status.map_or("has no result", |status| status.name());

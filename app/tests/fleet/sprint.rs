@@ -14,7 +14,7 @@ use crate::world::{Started, World};
 const ROLES: [&str; 3] = ["creator", "guardian", "maker"];
 
 /// A queue of these tasks beside a clone of the repository. Each has files of its own, so that several run at a time.
-fn queue(world: &World, items: &[&str]) {
+pub(crate) fn queue(world: &World, items: &[&str]) {
     let hub = world.base().join("hub");
     fs::create_dir_all(hub.join("docs/orchestra")).unwrap();
     world.git_in(&hub, ["clone", "-q", world.remote().to_str().unwrap(), "shop"]);
@@ -27,7 +27,7 @@ fn queue(world: &World, items: &[&str]) {
         .unwrap();
 }
 
-fn words(world: &World) -> Vec<String> {
+pub(crate) fn words(world: &World) -> Vec<String> {
     let agent = format!("cmd:sh {}", world.base().join("cast.sh").display());
     let join = world.join_file("boss").display().to_string();
     let words = [
@@ -46,7 +46,7 @@ fn words(world: &World) -> Vec<String> {
     words.into_iter().chain(["--test-command", "sh check.sh"]).map(str::to_owned).collect()
 }
 
-fn conductor(world: &World) -> Started {
+pub(crate) fn conductor(world: &World) -> Started {
     let said = world.base().join("said-boss");
     let log = fs::File::options().create(true).append(true).open(&said).unwrap();
     let mut command = world.command(PROGRAM);
@@ -55,7 +55,7 @@ fn conductor(world: &World) -> Started {
 }
 
 /// What the queue says of each item.
-fn fields(world: &World, name: &str) -> BTreeMap<String, String> {
+pub(crate) fn fields(world: &World, name: &str) -> BTreeMap<String, String> {
     let queue = fs::read(world.base().join("hub/docs/orchestra/queue.json")).unwrap();
     let queue: Value = serde_json::from_slice(&queue).unwrap();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -63,13 +63,13 @@ fn fields(world: &World, name: &str) -> BTreeMap<String, String> {
     items.iter().map(|item| (text(&item["id"]), text(&item[name]))).collect()
 }
 
-fn everything(world: &World) -> String {
+pub(crate) fn everything(world: &World) -> String {
     let boss = fs::read_to_string(world.base().join("said-boss")).unwrap_or_default();
     format!("boss:\n{boss}\n{}\n{:?}", world.said(), fields(world, "notes"))
 }
 
 /// All are completed, each landed once, and each role was sent once, but for these.
-fn each_landed_once(world: &World, items: &[&str], again: &[(&str, &str)]) {
+pub(crate) fn each_landed_once(world: &World, items: &[&str], again: &[(&str, &str)]) {
     let status = fields(world, "status");
     for item in items {
         assert_eq!(status[*item], "completed", "{item}\n{}", everything(world));

@@ -56,8 +56,13 @@ impl World {
 
     /// With these files in the repository, beside those that are always there.
     pub(crate) fn with_files(more: &[(&str, &str)]) -> World {
+        World::on_disk(DISK, more)
+    }
+
+    /// With a server that may use this much.
+    pub(crate) fn on_disk(bytes: u64, more: &[(&str, &str)]) -> World {
         let user = TestUser::new();
-        let (fleet, _) = FleetFolder::init(&user.base().join("fleet"), &one_server(DISK)).unwrap();
+        let (fleet, _) = FleetFolder::init(&user.base().join("fleet"), &one_server(bytes)).unwrap();
         let members = [
             (FleetRole::Conductor, "boss"),
             (FleetRole::Worker, "w1"),
@@ -94,6 +99,17 @@ impl World {
         self.server = Some(FleetServer::start(&self.fleet, &server_program()).unwrap());
     }
 
+    /// The folder of the fleet's server.
+    pub(crate) fn fleet(&self) -> &FleetFolder {
+        &self.fleet
+    }
+
+    /// What a member of this name may do.
+    pub(crate) fn bus_of(&self, name: &str) -> NatsBus {
+        let join = JoinFile::read(&self.join_file(name)).unwrap();
+        NatsBus::connect(&join, NatsOptions::default()).unwrap()
+    }
+
     pub(crate) fn join_file(&self, name: &str) -> PathBuf {
         self.fleet.path().join(format!("{name}.join"))
     }
@@ -123,8 +139,11 @@ impl World {
 
     pub(crate) fn worker_with(&self, name: &str, more: &[&str]) -> Started {
         let said = self.base().join(format!("said-{name}"));
+        self.start_worker(self.worker_command(name, more), said)
+    }
+
+    pub(crate) fn start_worker(&self, mut command: Command, said: PathBuf) -> Started {
         let log = fs::File::options().create(true).append(true).open(&said).unwrap();
-        let mut command = self.worker_command(name, more);
         let child = command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap();
         Started { child, said }
     }

@@ -470,7 +470,7 @@ fn refusal(server: &str, join: &JoinFile, error: &ConnectError) -> JoinError {
     }
     match error.kind() {
         ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => {
-            JoinError::Refused { server: server.to_owned(), name: join.name.clone() }
+            JoinError::Refused { server: server.to_owned(), role: join.role, name: join.name.clone() }
         }
         ConnectErrorKind::ServerParse
         | ConnectErrorKind::Dns

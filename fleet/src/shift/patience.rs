@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::ShiftStop;
+use super::{Notices, ShiftStop};
 use crate::bus::BusError;
 
 /// While the server is away, agents that are running continue. After this time they are called in.
@@ -16,19 +16,26 @@ const FIRST: Duration = Duration::from_millis(200);
 const LONGEST: Duration = Duration::from_secs(5);
 /// How often a remote is asked.
 const GIT_TRIES: u32 = 4;
+/// The attempt after which people are told: the first one may fail for a moment only.
+const SHOWN_AFTER: u32 = 2;
 
 pub(super) struct Patience {
     stop: Arc<ShiftStop>,
     since: Cell<Option<Instant>>,
+    notices: Arc<Notices>,
+    run: String,
 }
 
 impl Patience {
-    pub(super) fn new(stop: Arc<ShiftStop>) -> Patience {
-        Patience { stop, since: Cell::new(None) }
+    pub(super) fn new(stop: Arc<ShiftStop>, notices: Arc<Notices>, run: &str) -> Patience {
+        Patience { stop, since: Cell::new(None), notices, run: run.to_owned() }
     }
 
     /// Waits before the next attempt; `false` if it has been tried for too long.
-    pub(super) fn wait(&self, tries: u32) -> bool {
+    pub(super) fn wait(&self, tries: u32, why: &str) -> bool {
+        if tries == SHOWN_AFTER {
+            self.notices.add(format!("{} waits: {why}", self.run));
+        }
         let now = Instant::now();
         let since = if tries <= 1 { now } else { self.since.get().unwrap_or(now) };
         self.since.set(Some(since));
@@ -48,7 +55,8 @@ impl Patience {
         loop {
             tries += 1;
             match once() {
-                Err(BusError::NoAnswer(_) | BusError::Full(_)) if self.wait(tries) => {}
+                Err(why @ (BusError::NoAnswer(_) | BusError::Full(_)))
+                    if self.wait(tries, &why.to_string()) => {}
                 end => return end,
             }
         }
@@ -60,7 +68,7 @@ impl Patience {
         loop {
             tries += 1;
             match once() {
-                Err(_) if tries < GIT_TRIES && self.wait(tries) => {}
+                Err(why) if tries < GIT_TRIES && self.wait(tries, &why) => {}
                 end => return end,
             }
         }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use archeflow_core::event::Order;
+use archeflow_core::model::Reason;
 use archeflow_core::sprint::event::{BatchLanding, ItemEnd, RunEnd, SprintEvent};
 use archeflow_core::sprint::queue::QueueItem;
 use archeflow_host::config::trust::Offer;
@@ -95,20 +96,23 @@ pub(super) struct OrderPlace<'a> {
     have: Cell<u64>,
     /// Why the order can't be performed by anybody, in words for a person.
     trouble: Rc<RefCell<Option<String>>>,
+    /// The trouble is with the task itself, not with its repository.
+    is_given_up: Cell<bool>,
     /// How the run ended, for the worker's own output.
     pub(super) end: RefCell<Option<RunEnd>>,
 }
 
 impl<'a> OrderPlace<'a> {
-    pub(super) fn new(shop: &'a Shop, stop: &Arc<ShiftStop>, task: Arc<Task>) -> OrderPlace<'a> {
+    pub(super) fn new(shop: &'a Shop, stop: &Arc<ShiftStop>, task: Arc<Task>, run: &str) -> OrderPlace<'a> {
         OrderPlace {
             shop,
             stop: Arc::clone(stop),
             task,
-            patience: Rc::new(Patience::new(Arc::clone(stop))),
+            patience: Rc::new(Patience::new(Arc::clone(stop), Arc::clone(&shop.notices), run)),
             clone: RefCell::default(),
             have: Cell::new(0),
             trouble: Rc::default(),
+            is_given_up: Cell::new(false),
             end: RefCell::default(),
         }
     }
@@ -124,8 +128,10 @@ impl<'a> OrderPlace<'a> {
             return Err("this worker lands one run at a time".to_owned().into());
         }
         if futile_sessions(&found.text) >= FUTILE {
-            let why =
-                format!("{FUTILE} sessions in a row ended before a step of {run} did; its journal is kept");
+            self.is_given_up.set(true);
+            let why = format!(
+                "given up: {FUTILE} sessions in a row ended before a step of the run did; archeflow show {run} --fleet <join file>"
+            );
             return Err(why.into());
         }
         *self.clone.borrow_mut() = Some(self.shop.clones.ready(&order.repository)?);
@@ -361,13 +367,16 @@ impl Place for OrderPlace<'_> {
     ) -> Result<SprintEvent, NotEnded> {
         match self.drive(order, run, publish) {
             Ok(end) => Ok(self.event(order, end)),
-            Err(Fault::Trouble(why)) => Ok(self.event(order, unstarted(run, why))),
+            Err(Fault::Trouble(why)) => {
+                let reason = self.is_given_up.get().then_some(Reason::AgentFailures);
+                Ok(self.event(order, RunEnd { reason, ..unstarted(run, why) }))
+            }
             Err(Fault::NotEnded(not_ended)) => Err(not_ended),
         }
     }
 
-    fn be_patient(&self, tries: u32) -> bool {
-        self.patience.wait(tries)
+    fn be_patient(&self, tries: u32, why: &BusError) -> bool {
+        self.patience.wait(tries, &why.to_string())
     }
 
     fn session(&self) -> String {

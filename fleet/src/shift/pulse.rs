@@ -23,6 +23,7 @@ impl Shift<'_> {
         let mut heard = bus.hear(&names::control(&self.shop.join.name)).ok();
         let mut next = Instant::now();
         while !over.load(Ordering::SeqCst) {
+            self.shop.notices.take().iter().for_each(|text| observer.warn(text));
             if Instant::now() >= next {
                 next = Instant::now() + self.period();
                 self.extend_all(bus);

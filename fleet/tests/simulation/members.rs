@@ -438,7 +438,7 @@ impl Place for SimPlace<'_> {
         Ok(SprintEvent::Landed { start_seq, end: end(run, status) })
     }
 
-    fn be_patient(&self, tries: u32) -> bool {
+    fn be_patient(&self, tries: u32, _why: &BusError) -> bool {
         self.beat();
         tries < TRIES
     }
