@@ -138,11 +138,12 @@ impl World {
     }
 
     pub(crate) fn worker_with(&self, name: &str, more: &[&str]) -> Started {
-        let said = self.base().join(format!("said-{name}"));
-        self.start_worker(self.worker_command(name, more), said)
+        self.start_worker(name, self.worker_command(name, more))
     }
 
-    pub(crate) fn start_worker(&self, mut command: Command, said: PathBuf) -> Started {
+    /// What it prints is kept.
+    pub(crate) fn start_worker(&self, name: &str, mut command: Command) -> Started {
+        let said = self.base().join(format!("said-{name}"));
         let log = fs::File::options().create(true).append(true).open(&said).unwrap();
         let child = command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap();
         Started { child, said }
