@@ -61,8 +61,8 @@ fn check(args: &EvalCheckArgs) -> Result<CommandOutput, Failure> {
 /// Runs the commands of all tasks that could be read.
 fn checked(args: &EvalCheckArgs, suite: &EvalSuite) -> Result<Vec<TaskCheck>, Failure> {
     let env = open::ProcessEnv { no_sandbox: args.unsafe_no_sandbox, ..process_env()? };
-    let root = suite.root.clone().unwrap_or_else(|| env.cwd.clone());
-    let settings = users_settings(&env, &root, args.config.as_deref())?;
+    let root = suite.root.as_deref().unwrap_or(&args.suite);
+    let settings = users_settings(&env, root, args.config.as_deref())?;
     let sandbox = open::sandbox_of(&env, &settings)?;
     let watch = Watch::new();
     proc::become_subreaper();

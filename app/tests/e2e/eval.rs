@@ -675,7 +675,7 @@ fn ev_52_faults_of_such_a_file() {
         (with("patch", json!(PATCH.replace("* 2", "* 3"))), "the reference fails the hidden command"),
         (with("FAIL_TO_PASS", json!("tests/one.sh")), "FAIL_TO_PASS must be a list of test names"),
         (with("FAIL_TO_PASS", json!([])), "FAIL_TO_PASS names no test"),
-        (with("FAIL_TO_PASS", json!(["--help"])), "`--help` is not the name of a test"),
+        (with("FAIL_TO_PASS", json!(["--help"])), "FAIL_TO_PASS: `--help` is not the name of a test"),
         (with("FAIL_TO_PASS", json!(["tests/one.sh"])), "the base passes the hidden command"),
         (with("PASS_TO_PASS", json!(["tests/gone.sh"])), "the base fails the visible command (exit 1)"),
         (with("PASS_TO_PASS", Value::Null), "PASS_TO_PASS must be a list"),
