@@ -2,6 +2,7 @@
 
 pub(crate) mod complete;
 mod documents;
+mod eval;
 mod export;
 mod fleet;
 mod hook;
@@ -32,6 +33,7 @@ use crate::output::CommandOutput;
 
 pub(crate) use crate::commands::agent_loop::args::*;
 pub(crate) use documents::{DocumentArgs, DocumentsArgs};
+pub(crate) use eval::*;
 pub(crate) use export::*;
 pub(crate) use fleet::*;
 pub(crate) use hook::*;
@@ -150,6 +152,8 @@ pub(crate) enum Command {
     Memory(MemoryArgs),
     /// Run sprints over many machines: message server, members, status, cleaning up, budgets
     Fleet(FleetArgs),
+    /// Check suites of tasks that archeflow is evaluated with
+    Eval(EvalArgs),
     /// Test your notification channels
     Notify(NotifyArgs),
     /// Print a completion script for your shell
@@ -637,6 +641,7 @@ impl Command {
             Command::Notify(NotifyArgs { what: NotifyCommand::Test(args) }) => args.place.json,
             Command::Sprint(args) => args.what.place().json,
             Command::Fleet(args) => args.what.json(),
+            Command::Eval(args) => args.what.json(),
             Command::Loop(args) => args.what.place().json,
             Command::Completions { .. }
             | Command::Ui(_)

@@ -58,6 +58,8 @@ mod doctor;
 mod domains;
 #[path = "e2e/entries.rs"]
 mod entries;
+#[path = "e2e/eval.rs"]
+mod eval;
 #[path = "e2e/forge.rs"]
 mod forge;
 #[path = "e2e/forge_faults.rs"]

@@ -29,6 +29,7 @@ mod strategies;
 
 pub mod agent_loop;
 
+pub mod eval;
 pub mod executors;
 
 pub mod co_landing;

@@ -7,6 +7,7 @@ mod dag;
 mod demo;
 mod discard;
 mod doctor;
+mod eval;
 mod explain;
 mod explain_reading;
 mod export;
@@ -107,6 +108,7 @@ pub(crate) fn run(cli: Cli) -> Result<CommandOutput, Failure> {
         },
         Command::Memory(args) => memory::run(&args.what),
         Command::Fleet(args) => fleet::run(&args.what),
+        Command::Eval(args) => eval::run(&args.what),
         Command::Notify(args) => notify::run(&args.what),
         Command::Completions { shell } => completions(shell),
         Command::Play { file } => play::run(&file),

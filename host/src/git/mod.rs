@@ -24,6 +24,7 @@ pub mod diff_lines;
 mod facts;
 mod files;
 pub mod filters;
+pub mod fresh;
 pub mod kept;
 pub mod land;
 mod native;

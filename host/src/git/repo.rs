@@ -229,22 +229,7 @@ impl Repo {
 
     /// The object store and every store it borrows from, in turn.
     pub fn object_stores(&self) -> Vec<PathBuf> {
-        let mut stores = vec![self.objects.clone()];
-        let mut at = 0;
-        while let Some(store) = stores.get(at).filter(|_| at < MOST_STORES).cloned() {
-            at += 1;
-            let text = fs::read(store.join("info/alternates")).unwrap_or_default();
-            for line in text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty() && line[0] != b'#') {
-                let quoted = std::str::from_utf8(line).ok().filter(|line| line.starts_with('"'));
-                let bytes = quoted.and_then(super::change::unquote_path).unwrap_or_else(|| line.to_vec());
-                // A relative one is meant from the store that names it.
-                let Ok(other) = fs::canonicalize(store.join(os::path(bytes))) else { continue };
-                if !stores.contains(&other) {
-                    stores.push(other);
-                }
-            }
-        }
-        stores
+        stores_from(&self.objects)
     }
 
     /// The root of the user's working tree; `None` in a bare repository.
@@ -541,6 +526,26 @@ impl Repo {
         let list = self.common_dir.join("shallow");
         if files::is_plain_file(&list) { git.env("GIT_SHALLOW_FILE", list) } else { git }
     }
+}
+
+/// An object store and every store it borrows from, in turn.
+pub(super) fn stores_from(objects: &Path) -> Vec<PathBuf> {
+    let mut stores = vec![objects.to_path_buf()];
+    let mut at = 0;
+    while let Some(store) = stores.get(at).filter(|_| at < MOST_STORES).cloned() {
+        at += 1;
+        let text = fs::read(store.join("info/alternates")).unwrap_or_default();
+        for line in text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty() && line[0] != b'#') {
+            let quoted = std::str::from_utf8(line).ok().filter(|line| line.starts_with('"'));
+            let bytes = quoted.and_then(super::change::unquote_path).unwrap_or_else(|| line.to_vec());
+            // A relative one is meant from the store that names it.
+            let Ok(other) = fs::canonicalize(store.join(os::path(bytes))) else { continue };
+            if !stores.contains(&other) {
+                stores.push(other);
+            }
+        }
+    }
+    stores
 }
 
 /// Reads an answer that must be one object name.

@@ -30,6 +30,7 @@ use crate::{backends, log};
 
 pub use existing::{Adoption, session};
 pub(crate) use new::RunName;
+pub use new::sandbox_of;
 pub use try_commands::{CommandTrial, TriedCommands};
 
 /// The digest of each persona's text, by archetype.

@@ -11,7 +11,7 @@ use archeflow_core::model::{Participant, Persona, Policy, Role, ShadowSet};
 use archeflow_core::run::Run;
 
 use super::team::{self, SelectedTeam};
-use super::{Digests, Error, OpenedRun, Project, RunRequest};
+use super::{Digests, Error, OpenedRun, ProcessEnv, Project, RunRequest};
 use crate::config::{Faults, Flags, Settings, Withheld, personas};
 use crate::drive::Driver;
 use crate::git::{self, ObjectId, Repo};
@@ -243,23 +243,7 @@ impl Project {
 
     /// What commands are held to; refused where nothing could and nobody typed that nothing should.
     pub(crate) fn sandbox(&self, settings: &Settings) -> Result<WorldSandbox, Error> {
-        if self.env.no_sandbox {
-            return Ok(WorldSandbox::Off);
-        }
-        match sandbox::probe(&self.env.me) {
-            SandboxLevel::Absent { why, remedy } => match machine::open_files() {
-                // What looks like a missing sandbox is then a probe that could not be made.
-                Some(most) if most < FEWEST_FILES => Err(Error::FewFiles { most }),
-                Some(_) | None => Err(Error::NoSandbox { why, remedy }),
-            },
-            level @ (SandboxLevel::Bubblewrap { .. }
-            | SandboxLevel::Landlock { .. }
-            | SandboxLevel::Seatbelt) => {
-                let home = self.env.places().home.map(std::path::PathBuf::from);
-                let choice = Box::new(settings.sandbox_choice(home.as_deref()));
-                Ok(WorldSandbox::On { level, choice })
-            }
-        }
+        sandbox_of(&self.env, settings)
     }
 
     pub(super) fn driver(
@@ -289,4 +273,24 @@ impl Project {
 fn shadows(personas: &BTreeMap<String, Persona>) -> BTreeMap<String, ShadowSet> {
     let sets = personas.iter().map(|(name, persona)| (name.clone(), ShadowSet::of(&persona.archetype)));
     sets.filter(|(_, set)| !set.0.is_empty()).collect()
+}
+
+/// The same for commands that belong to no repository.
+pub fn sandbox_of(env: &ProcessEnv, settings: &Settings) -> Result<WorldSandbox, Error> {
+    if env.no_sandbox {
+        return Ok(WorldSandbox::Off);
+    }
+    match sandbox::probe(&env.me) {
+        SandboxLevel::Absent { why, remedy } => match machine::open_files() {
+            // What looks like a missing sandbox is then a probe that could not be made.
+            Some(most) if most < FEWEST_FILES => Err(Error::FewFiles { most }),
+            Some(_) | None => Err(Error::NoSandbox { why, remedy }),
+        },
+        level
+        @ (SandboxLevel::Bubblewrap { .. } | SandboxLevel::Landlock { .. } | SandboxLevel::Seatbelt) => {
+            let home = env.places().home.map(std::path::PathBuf::from);
+            let choice = Box::new(settings.sandbox_choice(home.as_deref()));
+            Ok(WorldSandbox::On { level, choice })
+        }
+    }
 }

@@ -163,7 +163,7 @@ const WRITES: [&str; 22] = [
 ];
 
 /// Who changes files, and which.
-const WRITERS: [(&str, &str); 64] = [
+const WRITERS: [(&str, &str); 66] = [
     ("fleet/src/mirror.rs", "copies of a fleet's journals, in the state folder"),
     ("fleet/src/clones.rs", "clones of a worker's repositories, and what is left of half a clone"),
     ("fleet/src/shift.rs", "the folder of a worker, and one for its sockets in the temporary folder"),
@@ -200,6 +200,8 @@ const WRITERS: [(&str, &str); 64] = [
     ("host/src/executors/checks.rs", "the scratch folder of tests and hooks"),
     ("host/src/world.rs", "the private folders of a command in the sandbox"),
     ("host/src/open/try_commands.rs", "the output of commands that `init` tries"),
+    ("host/src/eval/copy.rs", "copies of a task's repository, in a temporary folder of their own"),
+    ("host/src/eval/check.rs", "the private folders of a task's commands, in the same temporary folder"),
     ("host/src/executors/landing.rs", "the notes of a landing"),
     ("host/src/executors/preflight.rs", "which trees passed their tests"),
     ("host/src/executors/setup.rs", "what a setup command installed, and the copy it ran in"),
