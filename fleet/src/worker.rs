@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fl_60_versions_are_compared_by_their_numbers() {
+    fn fl_136_versions_are_compared_by_their_numbers() {
         for (version, wanted, expected) in [
             ("0.4.0", "0.4.0", true),
             ("0.4.1", "0.4.0", true),

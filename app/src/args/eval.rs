@@ -30,7 +30,7 @@ pub(crate) struct EvalCheckArgs {
     /// Folder with suite.yaml, or a .jsonl file in the shape of SWE-bench
     #[arg(value_name = "SUITE")]
     pub(crate) suite: PathBuf,
-    /// Clones of the repositories that a .jsonl file names, as DIR/<owner>__<name> or DIR/<name>
+    /// Clones of the repositories that a .jsonl file names, as DIR/OWNER__NAME or DIR/NAME
     #[arg(long, value_name = "DIR")]
     pub(crate) clones: Option<PathBuf>,
     /// Test command for a .jsonl file, with {tests} in place of the test names

@@ -456,7 +456,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fl_61_sessions_without_a_step_that_ended_are_counted() {
+    fn fl_134_sessions_without_a_step_that_ended_are_counted() {
         let lines = |kinds: &[&str]| {
             let lines: Vec<String> = kinds.iter().map(|kind| format!("{{\"type\":\"{kind}\"}}\n")).collect();
             lines.concat().into_bytes()
