@@ -95,10 +95,18 @@ fn component(package: &Value, sums: &BTreeMap<(String, String), String>) -> Valu
         // Cargo once allowed a slash for OR.
         component["licenses"] = json!([{ "expression": license.replace('/', " OR ") }]);
     }
+    if package["source"].is_null() && !is_ours(&name) {
+        component["pedigree"] =
+            json!({ "notes": "Part of this repository, in place of the published crate" });
+    }
     if let Some(sum) = sums.get(&(name, version)) {
         component["hashes"] = json!([{ "alg": "SHA-256", "content": sum }]);
     }
     component
+}
+
+fn is_ours(name: &str) -> bool {
+    name.starts_with("archeflow")
 }
 
 fn purl(package: &Value) -> String {
@@ -122,10 +130,11 @@ pub(super) fn check(bom: &Value) -> Result<(), String> {
         has(!name.is_empty() && one["type"] == "library", "a component without name or type")?;
         has(text(&one["purl"]).starts_with("pkg:cargo/"), &format!("the purl of {name}"))?;
         has(known.insert(text(&one["bom-ref"])), &format!("{name} is listed twice"))?;
-        let ours = name.starts_with("archeflow");
+        // What is in this repository has no checksum in the lock file.
+        let is_here = is_ours(&name) || one["pedigree"]["notes"].is_string();
         let hash = text(&one["hashes"][0]["content"]);
         has(
-            ours || hash.len() == 64 && hash.bytes().all(|c| c.is_ascii_hexdigit()),
+            is_here || hash.len() == 64 && hash.bytes().all(|c| c.is_ascii_hexdigit()),
             &format!("the hash of {name}"),
         )?;
         has(one["licenses"][0]["expression"].is_string(), &format!("the licence of {name}"))?;
@@ -145,13 +154,13 @@ mod tests {
 
     #[test]
     fn u_19_the_bill_of_materials_lists_what_is_built_in() {
-        let package =
-            |id: &str| json!({ "id": id, "name": id, "version": "1.0.0", "license": "MIT/Apache-2.0" });
+        let from = |source: Value, id: &str| json!({ "id": id, "name": id, "version": "1.0.0", "license": "MIT/Apache-2.0", "source": source });
+        let package = |id: &str| from("registry+example".into(), id);
         let dep = |id: &str, kind: Value| json!({ "pkg": id, "dep_kinds": [{ "kind": kind }] });
         let metadata = json!({
-            "packages": [package("archeflow"), package("a"), package("b"), package("t")],
+            "packages": [from(Value::Null, "archeflow"), package("a"), package("b"), from(Value::Null, "p"), package("t")],
             "resolve": { "nodes": [
-                { "id": "archeflow", "deps": [dep("a", Value::Null), dep("t", "dev".into())] },
+                { "id": "archeflow", "deps": [dep("a", Value::Null), dep("p", Value::Null), dep("t", "dev".into())] },
                 { "id": "a", "deps": [dep("b", "build".into())] },
             ] },
         });
@@ -159,7 +168,10 @@ mod tests {
         let bom = of(&metadata, &checksums(lock), "0.1.0").unwrap_or_default();
         let names: Vec<String> =
             bom["components"].as_array().into_iter().flatten().map(|one| text(&one["name"])).collect();
-        assert_eq!(names, ["a", "b"]);
+        assert_eq!(names, ["a", "b", "p"]);
+        let is_here: Vec<bool> =
+            (0..3).map(|n| bom["components"][n]["pedigree"]["notes"].is_string()).collect();
+        assert_eq!(is_here, [false, false, true]);
         assert_eq!(bom["components"][0]["hashes"][0]["content"], "00ff");
         assert_eq!(bom["components"][0]["licenses"][0]["expression"], "MIT OR Apache-2.0");
         assert_eq!(
