@@ -16,7 +16,7 @@ const FIRST: Duration = Duration::from_millis(200);
 const LONGEST: Duration = Duration::from_secs(5);
 /// How often a remote is asked.
 const GIT_TRIES: u32 = 4;
-/// The attempt after which people are told: the first one may fail for a moment only.
+/// The wait is printed from this attempt on: the first one may fail for a moment only.
 const SHOWN_AFTER: u32 = 2;
 
 pub(super) struct Patience {
