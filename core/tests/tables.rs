@@ -520,6 +520,7 @@ fn af_030_to_af_039_d_14_attention() {
         let some = |thing: &str| (thing != left_out).then(|| marker(thing));
         ContextSources {
             task: marker("task"),
+            unplanned: false,
             research: some("research"),
             proposal: some("proposal"),
             risks: some("risks"),
@@ -551,6 +552,17 @@ fn af_030_to_af_039_d_14_attention() {
             header(name).get("role").and_then(|word| role(word)).unwrap_or_else(|| row.fail("no such role"));
         let seen = look(role, &sees(name), &desk(thing));
         row.expect("outcome", if seen.missing.is_empty() { "skipped" } else { "error" });
+    });
+    page.check("Without a plan", |row| {
+        let name = row.get("archetype");
+        let role =
+            header(name).get("role").and_then(|word| role(word)).unwrap_or_else(|| row.fail("no such role"));
+        let sources = ContextSources { unplanned: true, proposal: None, risks: None, ..desk("") };
+        let seen = look(role, &sees(name), &sources);
+        assert_eq!(seen.missing, Vec::<&str>::new());
+        for thing in ["task", "diff", "summary", "Maker's feedback"] {
+            row.expect(thing, yes(seen.sections.iter().any(|(_, text)| *text == marker(thing))));
+        }
     });
     page.check("The most a role may see", |row| {
         let role = row.word("role", role);
@@ -854,7 +866,15 @@ fn next_steps(entries: &[Entry]) -> String {
 #[test]
 fn af_109_cl_09_cl_12_af_190_af_191_stops() {
     let mut page = Page::open("stops");
-    let headings = ["Cycles", "Approval", "Landing", "Agents that fail", "Pipeline"];
+    let headings = [
+        "Cycles",
+        "Approval",
+        "Landing",
+        "Agents that fail",
+        "Pipeline",
+        "Teams without a plan or a review",
+        "Switched off",
+    ];
     let mut outcomes = Page::open("outcomes");
     let told: BTreeSet<(String, String)> = outcomes
         .table("Exit codes")

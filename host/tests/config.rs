@@ -25,8 +25,8 @@ use archeflow_host::config::personas::{self, Origin};
 use archeflow_host::config::trust::{TrustChange, TrustError};
 use archeflow_host::config::yaml::{self, Value};
 use archeflow_host::config::{
-    ConfigFile, Faults, Flags, Inputs, Offer, REPOSITORY_CONFIG, REPOSITORY_HOOKS, Settings, Source, Trust,
-    user,
+    ConfigFile, Faults, Flags, Inputs, NamedConfig, Offer, REPOSITORY_CONFIG, REPOSITORY_HOOKS, Settings,
+    Source, Trust, user,
 };
 use tempfile::TempDir;
 
@@ -39,7 +39,7 @@ struct Test {
     repository: Vec<ConfigFile>,
     approved: bool,
     user: Vec<ConfigFile>,
-    file: Option<ConfigFile>,
+    file: Option<NamedConfig>,
     flags: Flags,
 }
 
@@ -72,7 +72,7 @@ impl Test {
     }
 
     fn file(mut self, text: &str) -> Self {
-        self.file = Some(part(NAMED, text));
+        self.file = Some(part(NAMED, text).into());
         self
     }
 
@@ -736,7 +736,7 @@ fn refusals() -> Vec<(Vec<u8>, &'static str)> {
 #[test]
 fn m_a9_m_s19_hostile_files_are_refused_at_once() {
     for (bytes, wanted) in refusals() {
-        let file = ("f".to_owned(), bytes.clone());
+        let file = ("f".to_owned(), bytes.clone()).into();
         let flags = Flags::default();
         let inputs = Inputs { repository: &[], approved: false, user: &[], file: Some(&file), flags: &flags };
         let start = cpu_time();
@@ -1368,7 +1368,12 @@ fn the_users_folder_is_read_if_it_is_the_users() {
     fs::remove_file(folder.join("config.yaml")).unwrap();
     fs::create_dir(folder.join("config.yaml")).unwrap();
     assert!(read().unwrap_err().to_string().contains("is not a file"));
-    assert!(user::read_named(&place.path("none.yaml")).unwrap_err().to_string().contains("no such file"));
+    assert!(
+        user::read_named(&place.path("none.yaml"))
+            .unwrap_err()
+            .to_string()
+            .contains("no such file or folder")
+    );
 
     let (xdg, home) = (Path::new("/x"), Path::new("/h"));
     for (xdg, home, wanted) in [

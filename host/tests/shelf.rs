@@ -142,7 +142,13 @@ fn a_wrong_word_in_any_file_is_an_error_with_its_place() {
             ":4: `check` is `nobody`; allowed: archetypes of this phase: gua",
         ),
         (team, TEAM, "guardian, sage", "sage, sage", ":4: `check` is `sage`; allowed: each entry once"),
-        (team, TEAM, "[guardian, sage]", "[]", ": `check` is empty; allowed: at least one reviewer"),
+        (
+            team,
+            TEAM,
+            "[guardian, sage]",
+            "[]",
+            ": `check` is empty; allowed: at least one reviewer, or the empty list `[]` together with",
+        ),
         (
             team,
             TEAM,

@@ -70,7 +70,11 @@ fn explanation(what: &str, text: &str, args: &ExplainArgs) -> Result<CommandOutp
 /// Archetypes that files bring along, approved or not.
 fn brought(args: &ExplainArgs) -> Vec<String> {
     let project = open_project(&args.place, None, false);
-    project.map_or(Vec::new(), |project| personas::names(&project.offer.files, &project.user))
+    let files = project.map(|project| project.archetype_files(args.place.config.as_deref()));
+    match files {
+        Ok(Ok((theirs, ours))) => personas::names(&theirs, &ours),
+        Ok(Err(_)) | Err(_) => Vec::new(),
+    }
 }
 
 /// A team, a workflow file, a domain or a lens of that name. Unapproved files are not in effect and not explained.
@@ -112,7 +116,7 @@ fn archetype(name: &str, args: &ExplainArgs) -> Result<CommandOutput, Failure> {
     let place = open_project(&args.place, None, false);
     let (text, origin, digest) = match place {
         Ok(project) => {
-            let found = project.persona(name)?;
+            let found = project.persona(name, args.place.config.as_deref())?;
             let origin = match &found.origin {
                 Origin::BuiltIn => "built in".to_owned(),
                 Origin::Repo { path } => format!("this repository: {path}"),

@@ -178,6 +178,21 @@ pub struct RunMerged {
     pub moved: u32,
 }
 
+impl RunMerged {
+    /// The order that was carried out as it was given.
+    pub fn by(start_seq: Seq, intent: &MergeIntent, moved: u32) -> RunMerged {
+        RunMerged {
+            start_seq,
+            base: intent.target.clone(),
+            strategy: intent.strategy,
+            old: intent.old.clone(),
+            commit: intent.new.clone(),
+            tree: intent.tree.clone(),
+            moved,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MergeRefused {
     pub start_seq: Seq,

@@ -99,7 +99,7 @@ pub struct Chosen {
 }
 
 /// A process began to drive the run. Numbered, so that a stale driver can be distinguished from the present one (I7).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct SessionStart {
     pub fence: u32,
     pub why: String,

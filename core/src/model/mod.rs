@@ -33,8 +33,8 @@ pub use number::{Money, Share};
 pub use outcome::{Outcome, Reason, RunStatus};
 pub use overlay::{Attention, DOMAINS, ExitWhen, FileTiming, Hundredths, LENSES, Lens, Overlay, Proof};
 pub use policy::{
-    Agents, ConfidenceFloor, Convergence, FailAction, Git, Hook, HookPoint, Limits, MergeStrategy, Models,
-    OnPostMergeFailure, Overlap, Policy, Raised, Retries, WorkflowModels, ZeroPolicy,
+    Agents, ConfidenceFloor, Convergence, EvidencePolicy, FailAction, Git, Hook, HookPoint, Limits,
+    MergeStrategy, Models, OnPostMergeFailure, Overlap, Policy, Raised, Retries, WorkflowModels, ZeroPolicy,
 };
 pub use review::{
     AcceptedFinding, Reproduction, ReproductionResult, ReviewPart, Reviewing, Scratch, Subject, SubjectKind,

@@ -20,6 +20,8 @@ settings! {
         limits: Limits = Limits::default();
         retries: Retries = Retries::default();
         convergence: Convergence = Convergence::default();
+        #[serde(skip_serializing_if = "EvidencePolicy::is_default")]
+        evidence: EvidencePolicy = EvidencePolicy::default();
         raised: Raised = Raised::default();
         git: Git = Git::default();
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -183,7 +185,30 @@ settings! {
 }
 
 settings! {
+    /// Whether findings have to be shown.
+    #[derive(Copy)]
+    pub struct EvidencePolicy at "evidence." in (run.evidence) {
+        enabled: bool = true, "enabled", Switch, Guarded,
+            "Count findings without evidence as INFO; off: findings count as their reviewers give them.";
+    }
+}
+
+impl EvidencePolicy {
+    fn is_default(&self) -> bool {
+        *self == EvidencePolicy::default()
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_on(switch: &bool) -> bool {
+    *switch
+}
+
+settings! {
     pub struct Convergence at "convergence." in (run.convergence) {
+        #[serde(skip_serializing_if = "is_on")]
+        enabled: bool = true, "enabled", Switch, Guarded,
+            "Stop runs that do not converge; off: only approval, the number of cycles, the budget and faults end a run.";
         /// AF-102.
         line_window: u32 = 10, "line_window", Whole(0, 1_000), Inert, "Most lines between two findings that count as the same one, unless `overlap` is `weighed`.";
         overlap_percent: u32 = 50, "overlap_percent", Whole(1, 100), Inert, "Least keyword overlap of two findings that count as the same one, in percent, unless `overlap` is `weighed`.";

@@ -145,7 +145,7 @@ fn agent(author: &Author) -> String {
     };
     let name = match spec.split_once(':') {
         _ if spec.is_empty() => "imported".to_owned(),
-        Some((kind @ ("cmd" | "acp" | "script"), command)) => format!("{kind}:{}", program(command)),
+        Some((kind @ ("cmd" | "acp" | "script" | "sim"), command)) => format!("{kind}:{}", program(command)),
         Some(_) | None => spec.split('@').next().unwrap_or_default().to_owned(),
     };
     let model = author.player.as_ref().map(|player| player.model.as_str()).unwrap_or_default();

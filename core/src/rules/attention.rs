@@ -11,6 +11,8 @@ use crate::model::{Role, Sight};
 #[derive(Debug, Clone, Default)]
 pub struct ContextSources {
     pub task: String,
+    /// The team has no Creator, so there is no proposal to be missing.
+    pub unplanned: bool,
     pub research: Option<String>,
     pub proposal: Option<String>,
     pub risks: Option<String>,
@@ -40,10 +42,21 @@ pub fn allowed(role: Role) -> BTreeSet<Sight> {
     sights.iter().copied().collect()
 }
 
+/// What an agent of this role with these sights is shown. In a team without a Creator the task takes the place of the proposal, and a
+/// reviewer of the proposal is shown the change, for there is nothing else to review.
+pub fn shown(role: Role, sees: &BTreeSet<Sight>, unplanned: bool) -> BTreeSet<Sight> {
+    let mut shown: BTreeSet<Sight> = allowed(role).intersection(sees).copied().collect();
+    if unplanned && shown.remove(&Sight::Proposal) {
+        shown.insert(Sight::Task);
+        shown.extend(Some(Sight::Diff).filter(|_| role == Role::Reviewer));
+    }
+    shown
+}
+
 /// Picks from the sources what this role, with these sights, may see.
 pub fn look(role: Role, sees: &BTreeSet<Sight>, desk: &ContextSources) -> AgentContext {
     let mut seen = AgentContext::default();
-    for sight in allowed(role).intersection(sees) {
+    for sight in shown(role, sees, desk.unplanned) {
         let (heading, text, required) = match sight {
             Sight::Task => ("Task", Some(&desk.task), true),
             Sight::Research => ("Research", desk.research.as_ref(), false),

@@ -88,9 +88,15 @@ pub fn reservation(costs: &Costs, agent: &str, role: Role, tier: Tier) -> Money 
     costs.per_agent_usd.unwrap_or_else(|| typical(costs, role, tier))
 }
 
-/// A play file costs nothing, unless it reports a cost; a model on the user's own machine never does.
+/// A play file and a simulated agent cost nothing, unless they report a cost; a model on the user's own machine never
+/// does.
 pub fn is_free(agent: &str) -> bool {
-    agent.starts_with("script:") || is_unpaid(agent)
+    agent.starts_with("script:") || is_simulated(agent) || is_unpaid(agent)
+}
+
+/// An agent that acts by chance, with known error rates.
+pub fn is_simulated(agent: &str) -> bool {
+    agent.starts_with("sim:")
 }
 
 /// A model on the user's own machine (BX-16): it costs nothing, whatever it used.

@@ -81,6 +81,7 @@ mod tests {
             (by("cmd:a", ""), by("cmd:a", ""), true),
             (by("cmd:a", ""), by("cmd:b", ""), false),
             (by("script:a.play", ""), by("script:a.play", ""), false),
+            (by("sim:a.json", ""), by("sim:a.json", ""), false),
             (by("claude", "opus-5"), by("", ""), false),
         ] {
             assert_eq!(same_model(&author, &judge), same, "{author:?} {judge:?}");

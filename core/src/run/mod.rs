@@ -252,6 +252,11 @@ impl Run {
         self.seat(role).map_or_else(|| persona::first_of(role).to_owned(), |seat| seat.archetype)
     }
 
+    /// A Creator plans each cycle. Teams for comparison may do without.
+    pub fn is_planned(&self) -> bool {
+        self.seats().iter().any(|seat| seat.role == Role::Creator)
+    }
+
     /// Where no Explorer runs, the Creator reflects first (AF-051, AF-190).
     pub fn reflects_first(&self) -> bool {
         self.seats().iter().all(|seat| seat.role != Role::Explorer)

@@ -15,8 +15,8 @@ mod value;
 use std::sync::LazyLock;
 
 use crate::model::{
-    Agents, Boundaries, Convergence, Costs, Git, Goals, Limits, LoopPolicy, Memory, Models, Policy, Raised,
-    Retries, Reviewing, Risks, Splitting,
+    Agents, Boundaries, Convergence, Costs, EvidencePolicy, Git, Goals, Limits, LoopPolicy, Memory, Models,
+    Policy, Raised, Retries, Reviewing, Risks, Splitting,
 };
 use crate::rules::{shadows, system};
 use crate::sprint::policy::SprintPolicy;
@@ -274,6 +274,7 @@ static GROUPS: &[&[SettingRow]] = &[
     Splitting::ROWS,
     Retries::ROWS,
     Convergence::ROWS,
+    EvidencePolicy::ROWS,
     named::RAISED,
     Raised::ROWS,
     Boundaries::ROWS,

@@ -5,7 +5,8 @@ use crate::event::{
     WorkflowEscalated, fitting,
 };
 use crate::model::{
-    Disposition, Finding, PROGRAM, Phase, Reason, Role, Severity, Sign, Verdict, Workflow, counted,
+    Destination, Disposition, Finding, PROGRAM, Phase, Reason, Role, Severity, Sign, Verdict, Workflow,
+    counted,
 };
 use crate::rules::exit::{self, Against};
 use crate::rules::{convergence, gates, memory};
@@ -45,6 +46,9 @@ fn conclude(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let policy = &run.policy().convergence;
     let (mut open, trend) = convergence::follow(convergence::merge(&weighed, policy), &run.history(), policy);
     let trend = trend.map(|trend| Trend { untried: !tried(run, cycle, &open, &trend), ..trend });
+    if !run.is_planned() && run.rules().lands() {
+        open.iter_mut().for_each(|found| found.routes_to = Destination::Maker);
+    }
     let back = regressions(run, &mut open);
     let approved = approved(run, cycle, &weighed, trend.as_ref());
     if let Some(events) = run.rules().before_conclusion(run, cycle, approved, &open) {
@@ -204,7 +208,7 @@ fn approved(run: &Run, cycle: &Cycle, weighed: &[Finding], trend: Option<&Trend>
     exit::met(run.rules().exit(run), against)
 }
 
-/// What happens next, and why it stops if it does. The order is AF-109: convergence first, then the exit logic;
+/// What happens next, and why it stops if it does. The order is AF-109: convergence first, unless it is switched off, then the exit logic;
 /// a stop overrides another cycle, not an approval, except that findings that undo each other stop everything.
 fn next(
     run: &Run,
@@ -215,7 +219,8 @@ fn next(
     trend: Option<&Trend>,
 ) -> (NextAction, Option<Stop>) {
     let policy = &run.policy().convergence;
-    let convergence = trend.and_then(|trend| convergence::stop(trend, &run.earlier_trends(), policy));
+    let trend_counts = trend.filter(|_| policy.enabled);
+    let convergence = trend_counts.and_then(|trend| convergence::stop(trend, &run.earlier_trends(), policy));
     let hard = convergence.as_ref().is_some_and(|why| why.breaks == Some(Hardness::Hard));
     if hard {
         return (NextAction::Stop, convergence);
@@ -225,12 +230,13 @@ fn next(
     }
     // A person who knows of the trend and goes on is not stopped by it again at once.
     let convergence = convergence.filter(|_| !cycle.judged_anew);
-    let breaks = convergence.or_else(|| boundary::rising(run, above_info)).or_else(|| wind_down(run));
+    let rising = || boundary::rising(run, above_info).filter(|_| policy.enabled);
+    let breaks = convergence.or_else(rising).or_else(|| wind_down(run));
     let last = run.rules().is_last_cycle(run, cycle);
     let untried = trend.is_some_and(|trend| trend.untried);
     let persistent = open
         .iter()
-        .filter(|_| !untried)
+        .filter(|_| !untried && policy.enabled)
         .find(|found| found.cycles_open >= 2 && found.severity >= policy.persistent_floor);
     if let Some((_, failing)) = cycle.raised.iter().find(|(sign, _)| *sign == Sign::TestsFailing)
         && (last || breaks.is_some() || persistent.is_some())

@@ -25,7 +25,11 @@ pub(crate) fn checkpoint(run: &Run) -> Option<Conclusion> {
     let percent = run.budget_percent();
     let stops = if percent.is_some_and(|percent| percent > SPENT_PERCENT) {
         Some(format!("{}% of the budget is spent at a checkpoint", percent.unwrap_or(0)))
-    } else if counts.len() > 1 && last > first && !run.rules().cycles_are_parts() {
+    } else if counts.len() > 1
+        && last > first
+        && run.policy().convergence.enabled
+        && !run.rules().cycles_are_parts()
+    {
         Some(format!("quality falls: {} above INFO at first, {last} now", counted(first, "finding")))
     } else {
         None

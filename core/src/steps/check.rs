@@ -113,9 +113,13 @@ fn described(facts: Clearance) -> String {
     )
 }
 
-/// AF-073, AF-074: after all reviewers, what has no evidence counts as INFO. The artifacts stay as they are.
+/// AF-073, AF-074: after all reviewers, what has no evidence counts as INFO, unless evidence is switched off. The artifacts stay as they
+/// are.
 pub(crate) fn weigh(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let mut events = Vec::new();
+    if !run.policy().evidence.enabled {
+        return events;
+    }
     let required = &run.overlay().evidence;
     for (name, review) in cycle.reviewers().into_iter().filter(|(name, _)| !cycle.upheld.contains(*name)) {
         for (index, finding) in review.findings.iter().enumerate() {

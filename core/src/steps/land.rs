@@ -220,7 +220,7 @@ fn agree(run: &Run, cycle: &Cycle, old: &Oid, commit: &Oid) -> Option<Vec<Conclu
     if run.rules().agreed_to_land(run) {
         return None;
     }
-    let doubts = doubtful(cycle);
+    let doubts = if run.policy().evidence.enabled { doubtful(cycle) } else { Vec::new() };
     let unclear = landing.tested.as_ref().filter(|tests| matches!(judged(run, tests), Judged::Unknown));
     let untested = run.policy().test_command.is_none() && !run.policy().no_tests;
     if run.auto_merge() && doubts.is_empty() && unclear.is_none() && !untested {

@@ -40,12 +40,14 @@ pub(crate) fn make(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
                 send(run, cycle, maker, Purpose::Tests, note),
             ]
         }
-        TestFirst::Warn if !cycle.tests_warned => vec![point(
-            &maker.archetype,
-            "AF-063",
-            "no test file in the change and no test strategy in the proposal".to_owned(),
-            "WARNING noted, the run goes on".to_owned(),
-        )],
+        TestFirst::Warn if !cycle.tests_warned => {
+            let input = match run.is_planned() {
+                true => "no test file in the change and no test strategy in the proposal",
+                false => "no test file in the change and no proposal with a test strategy",
+            };
+            let decision = "WARNING noted, the run goes on".to_owned();
+            vec![point(&maker.archetype, "AF-063", input.to_owned(), decision)]
+        }
         TestFirst::SendBack | TestFirst::Warn | TestFirst::Passes => {
             system::after_do(run, cycle).unwrap_or_else(|| onward(run, cycle, Phase::Check))
         }

@@ -53,6 +53,9 @@ pub(crate) fn plan(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
         return vec![send(run, cycle, seat, Purpose::Work, String::new())];
     }
     let Some(proposal) = cycle.proposal() else {
+        if !run.is_planned() {
+            return unplanned(run, cycle);
+        }
         let detail = "the Creator gave no proposal".to_owned();
         return finish(run, RunStatus::Failed, Reason::AgentFailures, detail);
     };
@@ -79,7 +82,15 @@ pub(crate) fn plan(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
         return research(run, cycle);
     }
     if run.request.as_ref().is_some_and(|request| request.dry_run) && !run.dry_run_passed {
-        return dry_run(run, cycle, table);
+        return dry_run(run, cycle, Some(table));
+    }
+    onward(run, cycle, Phase::Do)
+}
+
+/// A team without a Creator: the Maker works from the task, and there is no confidence to judge.
+fn unplanned(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
+    if run.request.as_ref().is_some_and(|request| request.dry_run) && !run.dry_run_passed {
+        return dry_run(run, cycle, None);
     }
     onward(run, cycle, Phase::Do)
 }
@@ -151,7 +162,7 @@ fn research(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
 }
 
 /// AF-185: show the plan, ask, go on at Do.
-fn dry_run(run: &Run, cycle: &Cycle, table: Confidence) -> Vec<Conclusion> {
+fn dry_run(run: &Run, cycle: &Cycle, table: Option<Confidence>) -> Vec<Conclusion> {
     if run.questions.get(&QuestionKind::DryRun).copied().unwrap_or(0) > 0 {
         return finish(run, RunStatus::DryRun, Reason::DryRun, "planned only, as asked".to_owned());
     }
@@ -164,7 +175,10 @@ fn dry_run(run: &Run, cycle: &Cycle, table: Confidence) -> Vec<Conclusion> {
     let details = vec![
         format!("strategy {}, workflow {}", run.strategy().name(), run.current_workflow().name()),
         format!("domain {}", in_domain(run)),
-        format!("confidence: {}", scores(table)),
+        table.map_or_else(
+            || "no plan: the team has no Creator".to_owned(),
+            |table| format!("confidence: {}", scores(table)),
+        ),
         format!("agents still to run per cycle: {} ({})", remaining.len(), remaining.join(", ")),
         format!("cycles at most: {}", run.max_cycles),
         estimated(run),
@@ -177,7 +191,10 @@ fn dry_run(run: &Run, cycle: &Cycle, table: Confidence) -> Vec<Conclusion> {
     let question = QuestionAsked {
         kind: QuestionKind::DryRun,
         archetype: String::new(),
-        question: "This was a dry run: the plan is made, nothing is built. Go on with Do?".to_owned(),
+        question: match table {
+            Some(_) => "This was a dry run: the plan is made, nothing is built. Go on with Do?".to_owned(),
+            None => "This was a dry run: nothing is built. Go on with Do?".to_owned(),
+        },
         details,
         unanswered,
     };

@@ -106,6 +106,7 @@ pub(crate) fn work(run: &Run, role: Role) -> &'static str {
         Role::Explorer => "research the context",
         Role::Creator if run.reflects_first() => "reflect briefly, then design a proposal",
         Role::Creator => "design a proposal",
+        Role::Maker if !run.is_planned() => "carry out the task",
         Role::Maker => "implement the proposal",
         Role::Gatekeeper => "review the diff for risks",
         Role::Reviewer => "review",

@@ -195,7 +195,8 @@ pub(crate) fn consequence(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
 /// others, go to and fro, do not move, or are open with evidence, that is the reason of the end, and the strike is named beside it.
 fn weightiest(run: &Run, cycle: &Cycle, due: &Stop) -> Stop {
     let strikes = due.reason == Reason::ShadowStrikes && due.breaks.is_some();
-    if !strikes || !run.policy().shadows.weightier_cause || cycle.phase < Phase::Check {
+    let weighs = run.policy().shadows.weightier_cause && run.policy().convergence.enabled;
+    if !strikes || !weighs || cycle.phase < Phase::Check {
         return due.clone();
     }
     let mut shown = cycle.reviews_with_shadowed();

@@ -4,6 +4,7 @@ use crate::event::{Conclusion, Hardness, ShadowDetected, Stop};
 use crate::model::{
     Phase, Proposal, Reason, Role, SYSTEM, Severity, ShadowAction, Sighting, SystemShadow, Verdict,
 };
+use crate::rules::ledger;
 use crate::rules::system::{self, Situation};
 use crate::run::{Cycle, Key, Run};
 
@@ -71,6 +72,11 @@ fn situation<'a>(run: &'a Run, cycle: &'a Cycle, plan: Option<&'a Proposal>) -> 
 /// The Guardian reviews first, the others side by side.
 fn wall_time(run: &Run, cycle: &Cycle) -> u64 {
     let gatekeeper = seat(run, Role::Gatekeeper);
+    // They answer at once, however careful the reviewers are that they stand for.
+    let agents = &run.policy().agents;
+    if cycle.reviewers().into_iter().all(|(name, _)| ledger::is_simulated(agents.of(name))) {
+        return u64::MAX;
+    }
     let took = |name: &str| cycle.answers.get(name).map_or(0, |answered| answered.duration_ms);
     let others = cycle.reviewers().into_iter().filter(|(name, _)| *name != gatekeeper);
     took(&gatekeeper) + others.map(|(name, _)| took(name)).max().unwrap_or(0)
@@ -91,6 +97,7 @@ fn act_upon(run: &Run, cycle: &Cycle, seen: Vec<(SystemShadow, Sighting)>) -> Op
         _ if run.corrections.tolerated.contains(&key) => ShadowAction::Note,
         _ if is_informational(run, shadow, &sighting) => ShadowAction::Note,
         1 => remedy_by(shadow),
+        _ if is_confirmation(run, cycle, shadow, &sighting) => ShadowAction::Note,
         2 => ShadowAction::Escalate,
         _ => ShadowAction::Break,
     };
@@ -101,6 +108,13 @@ fn act_upon(run: &Run, cycle: &Cycle, seen: Vec<(SystemShadow, Sighting)>) -> Op
 fn is_informational(run: &Run, shadow: SystemShadow, sighting: &Sighting) -> bool {
     let escalates = run.policy().system_shadows.scope_creep.escalates.name();
     shadow == SystemShadow::ScopeCreep && sighting.trigger != escalates
+}
+
+/// A second look at what the reviewers agree on was taken, and what they agree on was verified: the Maker has to act.
+fn is_confirmation(run: &Run, cycle: &Cycle, shadow: SystemShadow, sighting: &Sighting) -> bool {
+    let policy = &run.policy().system_shadows.echo_chamber;
+    let reviews = cycle.reviewers().into_iter().map(|(_, review)| review);
+    shadow == SystemShadow::EchoChamber && system::agrees_on_evidence(reviews, sighting, policy)
 }
 
 /// A lesson is found ineffective once.

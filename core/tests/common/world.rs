@@ -10,9 +10,10 @@ use archeflow_core::event::{
     Report, RunContinued, RunMerged, RunReverted, RunStart, SessionStart, SetupRun, Tested, TestsDone,
 };
 use archeflow_core::model::{
-    Answer, AnswerBody, Change, ChangedFile, Citation, Confidence, Counted, Disposition, Domain, FileStatus,
-    Finding, Millionths, Money, Policy, Prior, Proposal, Purpose, Reason, Review, Role, Seq, Severity,
-    Shadow, ShadowSet, Sign, Signs, Status, Strategy, Traits, Verdict, Workflow, pipeline_team, team,
+    Answer, AnswerBody, Change, ChangedFile, Citation, Confidence, Counted, Disposition, Domain, ExitWhen,
+    FileStatus, Finding, Millionths, Money, Overlay, Policy, Prior, Proposal, Purpose, Reason, Review, Role,
+    Seq, Severity, Shadow, ShadowSet, Sign, Signs, Status, Strategy, Traits, Verdict, Workflow,
+    pipeline_team, team,
 };
 use archeflow_core::rules::prices;
 use archeflow_core::run::Run;
@@ -62,6 +63,9 @@ pub(crate) struct World {
     spent_today: Money,
     /// When a person resumes a run that was stopped by a limited account: `late` or `early`.
     resumes: Vec<String>,
+    /// The team has no Creator, or no reviewers.
+    no_plan: bool,
+    no_review: bool,
     /// How often the Maker has delivered something to review.
     delivered: usize,
     /// It was sent back for tests; what it brings then is the same delivery.
@@ -132,6 +136,8 @@ impl World {
             uses: BTreeMap::new(),
             spent_today: Money::ZERO,
             resumes: Vec::new(),
+            no_plan: false,
+            no_review: false,
             delivered: 0,
             for_tests: false,
         };
@@ -157,6 +163,10 @@ impl World {
             "rising" => self.policy.boundaries.rising_cycles = number(value),
             "checkpoint cycles" => self.policy.boundaries.checkpoint_cycles = number(value),
             "diverging" => self.policy.convergence.diverging_cycles = number(value),
+            "convergence off" => self.policy.convergence.enabled = false,
+            "evidence off" => self.policy.evidence.enabled = false,
+            "no plan" => self.no_plan = true,
+            "no review" => self.no_review = true,
             "attended" => self.attended = true,
             "asks before merging" => self.auto_merge = false,
             "says" => value.clone_into(&mut self.says),
@@ -190,6 +200,7 @@ impl World {
             "spent today" => self.spent_today = dollars(value),
             "warn at" => self.policy.costs.warn_at_percent = number(value),
             "prices" => self.policy.costs.prices = prices::built_in().tiers.clone(),
+            "simulated agents" => self.policy.agents.default = "sim:a.json".to_owned(),
             "play file" => self.policy.agents.default = "script:a.play".to_owned(),
             "cost" => self.charges = list().iter().map(|pair| charge(pair)).collect(),
             "uses" => {
@@ -298,7 +309,15 @@ impl World {
         let mut seats: BTreeMap<String, Vec<_>> =
             Workflow::ALL.into_iter().map(|workflow| (workflow.name().to_owned(), team(workflow))).collect();
         seats.insert(Strategy::Pipeline.name().to_owned(), pipeline_team());
+        let sits = |role: Role| match role {
+            Role::Explorer | Role::Creator => !self.no_plan,
+            Role::Maker => true,
+            Role::Gatekeeper | Role::Reviewer => !self.no_review,
+        };
+        seats.values_mut().for_each(|team| team.retain(|seat| sits(seat.role)));
+        let exit = if self.no_review { ExitWhen::Always } else { ExitWhen::default() };
         RunStart {
+            overlay: Overlay { exit, ..Overlay::default() },
             task: "Add rate limiting".to_owned(),
             workflow: self.workflow,
             max_cycles: self.max_cycles.unwrap_or_else(|| self.policy.cycles(self.workflow)),
@@ -420,16 +439,7 @@ impl World {
     fn land(&mut self, seq: Seq, intent: &MergeIntent) -> Report {
         let why = match next(&mut self.landings).as_deref() {
             None | Some("landed") => {
-                return RunMerged {
-                    start_seq: seq,
-                    base: intent.target.clone(),
-                    strategy: intent.strategy,
-                    old: intent.old.clone(),
-                    commit: intent.new.clone(),
-                    tree: intent.tree.clone(),
-                    moved: 0,
-                }
-                .into();
+                return RunMerged::by(seq, intent, 0).into();
             }
             Some("moved") => Refusal::Moved,
             Some("dirty") => Refusal::Dirty,

@@ -448,16 +448,7 @@ impl World {
                     ]);
                     return MergeRefused { start_seq: seq, why, detail: "not now".to_owned() }.into();
                 }
-                RunMerged {
-                    start_seq: seq,
-                    base: intent.target.clone(),
-                    strategy: intent.strategy,
-                    old: intent.old.clone(),
-                    commit: intent.new.clone(),
-                    tree: intent.tree.clone(),
-                    moved: 0,
-                }
-                .into()
+                RunMerged::by(seq, intent, 0).into()
             }
             Order::RevertStart(_) => {
                 let mut chance = at("revert.built");

@@ -341,7 +341,9 @@ fn agent(text: &str) -> bool {
     let end = text.find([':', '@']).unwrap_or(text.len());
     let (head, rest) = text.split_at(end);
     match head {
-        "acp" | "cmd" | "script" => rest.strip_prefix(':').is_some_and(|rest| !rest.trim().is_empty()),
+        "acp" | "cmd" | "script" | "sim" => {
+            rest.strip_prefix(':').is_some_and(|rest| !rest.trim().is_empty())
+        }
         name => crate::backends::cli::find(name).is_some(),
     }
 }

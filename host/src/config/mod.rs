@@ -26,6 +26,7 @@ use std::fmt;
 
 pub use layers::{Flags, Inputs, Row, Settings, Source, Withheld};
 pub use trust::{Offer, Trust};
+pub use user::NamedConfig;
 
 /// A file that takes part: its path, which determines its kind, and its bytes.
 pub type ConfigFile = (String, Vec<u8>);

@@ -91,7 +91,7 @@ impl Anew {
                 self.auto_merge(on);
                 Ok("as set for each session".to_owned())
             }
-            ["evidence", category] => evidence(start, category, value),
+            ["evidence", category] if *category != "enabled" => evidence(start, category, value),
             ["hooks", point, "fail_action"]
                 if !start.config.hooks.iter().any(|hook| hook.point.name() == *point) =>
             {

@@ -1,5 +1,5 @@
 //! Finds an archetype's file: the repository's if approved, else the user's, else the built-in one. The whole file
-//! wins; nothing is merged.
+//! wins; nothing is merged. Before all of them comes the file of the folder that `--config` names ([`under`]).
 //!
 //! A repository's file is the text an agent is instructed with, so it counts as guarded like a command (D-08).
 
@@ -29,6 +29,20 @@ pub struct ResolvedPersona {
     pub digest: String,
     /// The repository's file of this name, which is not approved.
     pub withheld: Option<String>,
+}
+
+/// The files of the repository and of the user, in that order, as those of the folder named by `--config` leave them: its archetypes
+/// are the user's, and replace both others of the same name.
+pub fn under(
+    named: &[ConfigFile],
+    repository: &[ConfigFile],
+    user: &[ConfigFile],
+) -> (Vec<ConfigFile>, Vec<ConfigFile>) {
+    let replaces =
+        |name: Option<&str>| name.is_some() && named.iter().any(|(path, _)| name_of_users(path) == name);
+    let theirs = repository.iter().filter(|(path, _)| !replaces(name_in_repository(path)));
+    let ours = user.iter().filter(|(path, _)| !replaces(name_of_users(path)));
+    (theirs.cloned().collect(), ours.chain(named).cloned().collect())
 }
 
 /// Looks a name up. A file that exists but can't be read is an error, never passed over.

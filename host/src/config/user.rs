@@ -18,6 +18,24 @@ pub fn folder(xdg_config_home: Option<&Path>, home: Option<&Path>) -> Option<Pat
     base.or_else(|| home.filter(absolute).map(|home| home.join(".config"))).map(|base| base.join("archeflow"))
 }
 
+/// What `--config` names: a file, or a folder of the same shape as the user's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedConfig {
+    pub config: ConfigFile,
+    /// `hooks.yaml`, archetypes, teams, workflows, lenses and domains of a folder.
+    pub others: Vec<ConfigFile>,
+}
+
+impl From<ConfigFile> for NamedConfig {
+    fn from(config: ConfigFile) -> Self {
+        NamedConfig { config, others: Vec::new() }
+    }
+}
+
+const CONFIG: &str = "config.yaml";
+const HOOKS: &str = "hooks.yaml";
+const ARCHETYPES: &str = "archetypes";
+
 /// `config.yaml`, `hooks.yaml`, archetypes, teams, workflows, lenses and domains of the folder, as far as they exist. A folder inside the
 /// repository at `root` is refused: a repository must not become its user's voice.
 pub fn read(folder: &Path, root: &Path) -> Result<Vec<ConfigFile>, Faults> {
@@ -26,8 +44,16 @@ pub fn read(folder: &Path, root: &Path) -> Result<Vec<ConfigFile>, Faults> {
             "the user's configuration is inside the repository, so it can't be trusted separately".to_owned();
         return Err(fault(folder, text).into());
     }
-    let mut paths = vec![folder.join("config.yaml"), folder.join("hooks.yaml")];
-    paths.extend(listed(&folder.join("archetypes"), &["md"])?);
+    let mut parts = Vec::new();
+    parts.extend(part(&folder.join(CONFIG))?);
+    parts.extend(others(folder)?);
+    Ok(parts)
+}
+
+/// All files of a folder that take part, but for `config.yaml`.
+fn others(folder: &Path) -> Result<Vec<ConfigFile>, Fault> {
+    let mut paths = vec![folder.join(HOOKS)];
+    paths.extend(listed(&folder.join(ARCHETYPES), &["md"])?);
     for kind in ShelfKind::ALL {
         paths.extend(listed(&folder.join(kind.folder()), &["yaml", "yml"])?);
     }
@@ -38,9 +64,48 @@ pub fn read(folder: &Path, root: &Path) -> Result<Vec<ConfigFile>, Faults> {
     Ok(parts)
 }
 
-/// The file the user named with `--config`; it has to exist.
-pub fn read_named(path: &Path) -> Result<ConfigFile, Faults> {
-    part(path)?.ok_or_else(|| fault(path, "there is no such file".to_owned()).into())
+/// The file or folder that the user named with `--config`; it has to exist.
+pub fn read_named(path: &Path) -> Result<NamedConfig, Faults> {
+    if !path.is_dir() {
+        let none = || fault(path, "there is no such file or folder".to_owned());
+        return Ok(part(path)?.ok_or_else(none)?.into());
+    }
+    let mut faults = strangers(path)?;
+    let config = part(&path.join(CONFIG))?;
+    if config.is_none() {
+        let text = format!("the folder has no {CONFIG}; create it (it may be empty), or name a file");
+        faults.push(fault(path, text));
+    }
+    match config.filter(|_| faults.is_empty()) {
+        Some(config) => Ok(NamedConfig { config, others: others(path)? }),
+        None => Err(Faults(faults)),
+    }
+}
+
+/// Folders and settings files of a folder that nobody would read: a misspelt name must not mean the default.
+fn strangers(folder: &Path) -> Result<Vec<Fault>, Fault> {
+    let wrong = |error: &io::Error| fault(folder, format!("can't be listed: {error}"));
+    let folders: Vec<&str> =
+        std::iter::once(ARCHETYPES).chain(ShelfKind::ALL.into_iter().map(ShelfKind::folder)).collect();
+    let mut faults = Vec::new();
+    for entry in fs::read_dir(folder).map_err(|error| wrong(&error))? {
+        let path = entry.map_err(|error| wrong(&error))?.path();
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let is_settings = name.ends_with(".yaml") || name.ends_with(".yml");
+        let (is_known, known) = match path.is_dir() {
+            true => (folders.contains(&name.as_str()), format!("the folders {}", folders.join(", "))),
+            false => {
+                (!is_settings || name == CONFIG || name == HOOKS, format!("the files {CONFIG}, {HOOKS}"))
+            }
+        };
+        if !is_known && !name.starts_with('.') {
+            let text =
+                format!("takes no part in the configuration; allowed here: {known}. Rename or move it");
+            faults.push(fault(&path, text));
+        }
+    }
+    faults.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(faults)
 }
 
 /// Whether a path leads into the folder `root`, links followed as far as they exist.

@@ -245,7 +245,7 @@ pub(super) fn provider(start: &AgentStart) -> String {
 pub(super) fn request_model(start: &AgentStart) -> String {
     let rest = start.agent.split_once(':').map_or("", |(_, rest)| rest);
     let model = rest.split('@').next().unwrap_or_default();
-    let names_models = !matches!(client(start), "cmd" | "script" | "acp" | "_OTHER");
+    let names_models = !matches!(client(start), "cmd" | "script" | "sim" | "acp" | "_OTHER");
     let plain =
         !model.is_empty() && !model.contains(char::is_whitespace) && !model.starts_with(['/', '.', '~']);
     if names_models && plain { short_line(model, 80) } else { start.model.name().to_owned() }

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Situation;
-use crate::model::{Finding, Overlap, Sighting, Verdict, Workflow};
+use crate::model::{Finding, Overlap, Review, Severity, Sighting, Verdict, Workflow};
+use crate::rules::evidence;
 use crate::rules::identity::{self, FindingClaim};
 use crate::rules::shadows::{number, sighting};
 use crate::settings::settings;
@@ -26,6 +27,10 @@ settings! {
         duplicate_findings: Option<u32> = Some(60), "duplicate_findings", Limit(0, 100), GuardedAbove, "More than N percent of the findings are raised by two reviewers.";
         fast_consensus: Option<u32> = Some(30), "fast_consensus", Limit(1, 86_400), GuardedBelow, "All approved without a finding in less than N seconds.";
         reviewers: u32 = 2, "reviewers", Whole(2, 100), GuardedAbove, "Least reviewers that must have run.";
+        /// Agreement on a CRITICAL that was verified is met with a second look once, and is never a reason to stop. Not so in
+        /// journals from before it was.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        by_evidence: bool = true;
     }
 }
 
@@ -50,6 +55,20 @@ fn duplicate_findings(now: &Situation<'_>, policy: &EchoChamber) -> Option<Sight
         threshold: u64::from(limit),
         detail: format!("{shared} of {all} findings {which}"),
     })
+}
+
+/// Whether reviewers who say the same have shown something CRITICAL: they confirm each other, and don't echo.
+pub fn agrees_on_evidence<'a>(
+    reviews: impl IntoIterator<Item = &'a Review>,
+    sighting: &Sighting,
+    policy: &EchoChamber,
+) -> bool {
+    let of_reviews = reviews.into_iter().flat_map(|review| &review.findings);
+    let above: Vec<&Finding> = of_reviews.filter(|finding| finding.severity > Severity::Info).collect();
+    policy.by_evidence
+        && sighting.trigger == "duplicate_findings"
+        && above.iter().any(|finding| finding.severity == Severity::Critical)
+        && above.into_iter().all(evidence::is_verified)
 }
 
 /// From this many on, findings are compared within their file only.

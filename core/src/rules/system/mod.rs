@@ -12,7 +12,7 @@ mod scope_creep;
 mod tunnel_vision;
 
 pub use analysis_paralysis::AnalysisParalysis;
-pub use echo_chamber::EchoChamber;
+pub use echo_chamber::{EchoChamber, agrees_on_evidence};
 pub use scope_creep::{ScopeCreep, ScopeLevel};
 pub use tunnel_vision::TunnelVision;
 

@@ -1,6 +1,6 @@
 //! Lays the sources of settings over one another and remembers where each value came from.
 //!
-//! From weak to strong: built-in, the repository, the user's own file, the file named by `--config`, flags. The
+//! From weak to strong: built-in, the repository, the user's own file, the file or folder named by `--config`, flags. The
 //! user's file beats the repository's because the user is the one who answers for this machine: a choice made
 //! there holds in every repository, and what a stranger wrote into a clone can't take it back. A repository that
 //! wants another value for all its contributors still gets it from those who have set none themselves.
@@ -31,7 +31,7 @@ use super::folder::{self, FolderFile};
 use super::keys::{self, KeyMatch};
 use super::kinds::KindText;
 use super::shelf::{self, LensFile, Shelf, Team};
-use super::{ConfigFile, Fault, Faults, in_full, personas, shown};
+use super::{ConfigFile, Fault, Faults, NamedConfig, in_full, personas, shown};
 
 pub use flags::{Flags, PROVIDER, SHADOWS};
 pub use show::Row;
@@ -46,8 +46,8 @@ pub struct Inputs<'a> {
     pub approved: bool,
     /// The user's own files, as [`super::user::read`] found them.
     pub user: &'a [ConfigFile],
-    /// The file named by `--config`.
-    pub file: Option<&'a ConfigFile>,
+    /// The file or folder named by `--config`.
+    pub file: Option<&'a NamedConfig>,
     pub flags: &'a Flags,
 }
 
@@ -103,9 +103,12 @@ impl Settings {
     /// Reads every file and decides every value. Any fault in any file is an error: a typo never means the default.
     pub fn resolve(inputs: &Inputs<'_>) -> Result<Settings, Faults> {
         let mut faults = Vec::new();
-        let archetypes = personas::names(inputs.repository, inputs.user);
-        let headers = personas::headers(inputs.repository, inputs.user, &mut faults);
-        let shelf = Shelf::read(inputs.repository, inputs.approved, inputs.user, &headers, &mut faults);
+        let named = inputs.file.map_or(&[][..], |named| &named.others);
+        let (theirs, ours) = personas::under(named, inputs.repository, inputs.user);
+        let archetypes = personas::names(&theirs, &ours);
+        let headers = personas::headers(&theirs, &ours, &mut faults);
+        let shelf =
+            Shelf::read(inputs.repository, inputs.approved, inputs.user, named, &headers, &mut faults);
         let mut found = Vec::new();
         for (path, bytes) in inputs.repository {
             let read = match FolderFile::of(path) {
@@ -135,9 +138,13 @@ impl Settings {
             };
             keep(read, &mut found, &mut faults, |path, line| Source::User { path, line });
         }
-        if let Some((path, bytes)) = inputs.file {
+        if let Some(NamedConfig { config: (path, bytes), others }) = inputs.file {
             let read = files::config(path, bytes, &archetypes);
             keep(read, &mut found, &mut faults, |path, line| Source::File { path, line });
+            for (path, bytes) in others.iter().filter(|(path, _)| path.ends_with("/hooks.yaml")) {
+                let read = files::hooks(path, bytes);
+                keep(read, &mut found, &mut faults, |path, line| Source::File { path, line });
+            }
         }
         flags::read(inputs.flags, &archetypes, &mut found, &mut faults);
 
@@ -477,13 +484,19 @@ fn hash(inputs: &Inputs<'_>) -> String {
         hasher.update(bytes);
     };
     add(b"archeflow settings 1");
-    let layers = [
-        ("repository", inputs.repository),
-        ("user", inputs.user),
-        ("file", inputs.file.map_or(&[][..], std::slice::from_ref)),
+    let layers: [(&str, Vec<&ConfigFile>); 3] = [
+        ("repository", inputs.repository.iter().collect()),
+        ("user", inputs.user.iter().collect()),
+        (
+            "file",
+            inputs
+                .file
+                .iter()
+                .flat_map(|named| std::iter::once(&named.config).chain(&named.others))
+                .collect(),
+        ),
     ];
-    for (layer, files) in layers {
-        let mut files: Vec<&ConfigFile> = files.iter().collect();
+    for (layer, mut files) in layers {
         files.sort();
         add(layer.as_bytes());
         add(&(files.len() as u64).to_le_bytes());

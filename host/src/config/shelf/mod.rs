@@ -1,8 +1,9 @@
 //! Teams, workflows, lenses and domains: files with names, that a setting or a flag can ask for.
 //!
 //! Every file is read, whether anything asks for it or not: a wrong word in one of them is an error of the
-//! configuration. A repository's file wins over the user's, and that over a built-in one. Like an archetype it instructs
-//! agents what to do, so it takes part only when approved (D-08).
+//! configuration. A repository's file wins over the user's, and that over a built-in one; a file of the folder that
+//! `--config` names wins over all of them. Like an archetype a repository's file instructs agents what to do, so it takes part only when
+//! approved (D-08).
 
 mod domain;
 mod lens;
@@ -59,6 +60,7 @@ impl Shelf {
         repository: &[ConfigFile],
         approved: bool,
         user: &[ConfigFile],
+        named: &[ConfigFile],
         archetypes: &BTreeMap<String, Archetype>,
         faults: &mut Vec<Fault>,
     ) -> Shelf {
@@ -82,6 +84,11 @@ impl Shelf {
                 // Read all the same: what can't be read can't be approved.
                 Shelf::default().put(kind, name, path, bytes, archetypes, faults);
                 shelf.withheld.insert((kind, name.to_owned()));
+            }
+        }
+        for (path, bytes) in named {
+            if let Some((kind, name)) = of_users(path) {
+                shelf.put(kind, name, path, bytes, archetypes, faults);
             }
         }
         shelf

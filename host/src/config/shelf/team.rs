@@ -7,7 +7,7 @@ use archeflow_core::model::{Archetype, Domain, ExitWhen, Participant, Phase, Rol
 use archeflow_core::persona::{self, role_name};
 
 use super::super::Fault;
-use super::super::yaml::{YamlEntry, YamlNode};
+use super::super::yaml::{Value, YamlEntry, YamlNode};
 use super::sheet::{Sheet, join};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,12 +46,14 @@ pub(super) fn team(
         for phase in PHASES {
             seats.extend(sit(sheet, phase, phase.name(), fields.get(phase.name())));
         }
-        complete(sheet, &seats);
+        let exit = exit(sheet, "exit", fields.get("exit"));
+        let left_empty = |phase: Phase| is_empty_list(fields.get(phase.name()));
+        complete(sheet, &seats, exit, left_empty);
         Some(Team {
             name: name.to_owned(),
             path: path.to_owned(),
             seats,
-            exit: exit(sheet, "exit", fields.get("exit")),
+            exit,
             max_cycles: sheet.whole("max_cycles", fields.get("max_cycles"), 1, MOST_CYCLES),
             like: sheet.word("like", fields.get("like"), &LIKES),
             domain: sheet.word("domain", fields.get("domain"), &DOMAINS),
@@ -89,7 +91,9 @@ pub(super) fn workflow(
         for phase in PHASES {
             one_phase(sheet, &mut team, phase, phases.get(phase.name()));
         }
-        complete(sheet, &team.seats);
+        let empty: Vec<Phase> =
+            PHASES.into_iter().filter(|phase| leaves_empty(phases.get(phase.name()))).collect();
+        complete(sheet, &team.seats, team.exit, |phase| empty.contains(&phase));
         Some(team)
     })
 }
@@ -173,15 +177,37 @@ fn check_order(sheet: &mut Sheet<'_>, key: &str, node: &YamlNode, role: Role, be
     }
 }
 
-/// Nobody can do without a plan, a change and a look at it.
-fn complete(sheet: &mut Sheet<'_>, seats: &[Participant]) {
-    for (role, key) in [(Role::Creator, "plan"), (Role::Maker, "do")] {
-        if !seats.iter().any(|seat| seat.role == role) {
-            let who = role_name(role);
-            sheet.fault((0, 0), format!("`{key}` names no {who}; allowed: exactly one {who}"));
-        }
+/// A team has a plan, a change and a look at it. Only a team that says so does without the first or the last, as baselines do.
+fn complete(
+    sheet: &mut Sheet<'_>,
+    seats: &[Participant],
+    exit: ExitWhen,
+    left_empty: impl Fn(Phase) -> bool,
+) {
+    let has = |role: Role| seats.iter().any(|seat| seat.role == role);
+    if !has(Role::Creator) && !left_empty(Phase::Plan) {
+        let text = "`plan` names no creator; allowed: exactly one creator, or the empty list `[]` for a team that \
+                    works from the task alone";
+        sheet.fault((0, 0), text.to_owned());
     }
-    if !seats.iter().any(|seat| persona::phase(seat.role) == Phase::Check) {
-        sheet.fault((0, 0), "`check` is empty; allowed: at least one reviewer".to_owned());
+    if !has(Role::Maker) {
+        sheet.fault((0, 0), "`do` names no maker; allowed: exactly one maker".to_owned());
     }
+    let reviews = seats.iter().any(|seat| persona::phase(seat.role) == Phase::Check);
+    let is_waived = left_empty(Phase::Check) && exit == ExitWhen::Always;
+    if !reviews && !is_waived {
+        let text = "`check` is empty; allowed: at least one reviewer, or the empty list `[]` together with the exit \
+                    `always`";
+        sheet.fault((0, 0), text.to_owned());
+    }
+}
+
+fn is_empty_list(entry: Option<&&YamlEntry>) -> bool {
+    entry.is_some_and(|entry| matches!(&entry.value.value, Value::List(items) if items.is_empty()))
+}
+
+/// The same for a phase of a workflow file.
+fn leaves_empty(phase: Option<&&YamlEntry>) -> bool {
+    let Some(Value::Map(entries)) = phase.map(|entry| &entry.value.value) else { return false };
+    is_empty_list(entries.iter().find(|entry| entry.key == "archetypes").as_ref())
 }
