@@ -54,7 +54,7 @@ impl TailedAgent {
     fn new(attempts: &Path, seq: Seq, start: &AgentStart) -> TailedAgent {
         let client = match AgentBackend::parse(&start.agent, Path::new("/")) {
             Ok(AgentBackend::Cli(client, _)) => Some(client),
-            Ok(AgentBackend::Cmd(_) | AgentBackend::Script(_)) | Err(_) => None,
+            Ok(AgentBackend::Cmd(_) | AgentBackend::Script(_) | AgentBackend::Sim(_)) | Err(_) => None,
         };
         let name = if client.is_some() { STREAM } else { ANSWER };
         let file = attempts.join(format!("{seq}-{}", start.archetype)).join(name);

@@ -83,14 +83,16 @@ fn ask_in(agent: &AgentBackend, around: &Around<'_>, folder: &Path) -> io::Resul
             usual_provider: false,
             readable: None,
         }),
-        AgentBackend::Cmd(_) | AgentBackend::Script(_) => bare(agent.invocation(around.me)),
+        AgentBackend::Cmd(_) | AgentBackend::Script(_) | AgentBackend::Sim(_) => {
+            bare(agent.invocation(around.me))
+        }
     };
     write_home(&home, &start)?;
     let ended = run(&start, around, &tree, &stream);
     start.linked.iter().for_each(|linked| unlink_file(&home, linked));
     Ok(match agent {
         AgentBackend::Cli(client, _) => of_client(client, &ended, listen(client, &stream), around),
-        AgentBackend::Cmd(_) | AgentBackend::Script(_) => of_command(&ended, &stream),
+        AgentBackend::Cmd(_) | AgentBackend::Script(_) | AgentBackend::Sim(_) => of_command(&ended, &stream),
     })
 }
 

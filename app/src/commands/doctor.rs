@@ -101,8 +101,9 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutput, Failure> {
                     }
                 }
             }
+            let file = args.place.config.as_deref();
             let personas: Result<Vec<_>, _> =
-                ARCHETYPES.iter().map(|(name, _)| project.persona(name)).collect();
+                ARCHETYPES.iter().map(|(name, _)| project.persona(name, file)).collect();
             check(
                 "personas",
                 personas.map(|all| format!("{} readable", all.len())).map_err(|error| error.to_string()),

@@ -1,5 +1,5 @@
-//! From an agent spec to a command line. A backend starts nothing and, beyond a look at the program it
-//! is given, opens nothing: it returns the command as a value, and `executors/agent` does the rest for all of them.
+//! From an agent spec to a command line. A backend starts nothing and, beyond a look at the program
+//! or the setup it is given, opens nothing: it returns the command as a value, and `executors/agent` does the rest for all of them.
 //!
 //! One file per client, one line in [`cli::ALL`]: every other list of agents follows from [`forms`].
 
@@ -8,6 +8,7 @@ mod cmd;
 pub mod held_keys;
 pub mod needs;
 pub mod script;
+pub mod sim;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -33,6 +34,8 @@ pub enum AgentBackend {
     Cmd(String),
     /// A file with the answers for all roles.
     Script(PathBuf),
+    /// A file with the error rates of simulated agents.
+    Sim(PathBuf),
     /// A client with a name of its own, and the model it is to use; empty for what the tier means to it.
     Cli(&'static Client, String),
 }
@@ -43,6 +46,7 @@ pub fn forms() -> Vec<(&'static str, &'static str)> {
     let others = [
         ("cmd:<command line>", "any program that reads the prompt on standard input"),
         ("script:<file>", "a play file, for demos and tests"),
+        ("sim:<file>", "simulated agents with known error rates, for evaluations"),
     ];
     clients.chain(others).collect()
 }
@@ -81,6 +85,8 @@ pub enum Error {
     Place(Wrong, String),
     #[error("no play file at {path}. Give the path of an existing file: script:<file>")]
     NoScript { path: String },
+    #[error("{fault}. Give the path of a setup of simulated agents: sim:<file>")]
+    Sim { fault: String },
 }
 
 fn known_forms() -> String {
@@ -88,7 +94,7 @@ fn known_forms() -> String {
 }
 
 impl AgentBackend {
-    /// Reads a spec as typed; relative play files are looked up from `from`.
+    /// Reads a spec as typed; relative files of `script:` and `sim:` are looked up from `from`.
     pub fn parse(spec: &str, from: &Path) -> Result<AgentBackend, Error> {
         let spec = spec.trim();
         let empty = |what| Error::Empty { spec: spec.to_owned(), what };
@@ -102,6 +108,13 @@ impl AgentBackend {
                     path.canonicalize().map_err(|_| Error::NoScript { path: path.display().to_string() })?;
                 Ok(AgentBackend::Script(path))
             }
+            Some(("sim", file)) if file.trim().is_empty() => Err(empty("file")),
+            Some(("sim", file)) => {
+                let path = from.join(file.trim());
+                let path = path.canonicalize().unwrap_or(path);
+                sim::read(&path).map_err(|error| Error::Sim { fault: error.to_string() })?;
+                Ok(AgentBackend::Sim(path))
+            }
             Some((name @ "acp", command)) => {
                 bridged(name, cmd::from(command.trim(), from)).ok_or(empty("command"))
             }
@@ -113,7 +126,7 @@ impl AgentBackend {
     pub fn missing(&self, path: Option<&std::ffi::OsStr>) -> Option<String> {
         match self {
             AgentBackend::Cmd(command) => cmd::missing(command, path),
-            AgentBackend::Script(_) => None,
+            AgentBackend::Script(_) | AgentBackend::Sim(_) => None,
             AgentBackend::Cli(client, command) if client.rest == Rest::Command => cmd::missing(command, path),
             AgentBackend::Cli(client, _) => cmd::missing(client.program, path),
         }
@@ -126,7 +139,7 @@ impl AgentBackend {
                 let provider = Provider::find(client.name)?;
                 Some(place::settle(provider, rest, Tier::Sonnet, variables))
             }
-            AgentBackend::Cmd(_) | AgentBackend::Script(_) => None,
+            AgentBackend::Cmd(_) | AgentBackend::Script(_) | AgentBackend::Sim(_) => None,
         }
     }
 
@@ -135,6 +148,7 @@ impl AgentBackend {
         match self {
             AgentBackend::Cmd(command) => format!("cmd:{command}"),
             AgentBackend::Script(path) => format!("script:{}", path.display()),
+            AgentBackend::Sim(path) => format!("sim:{}", path.display()),
             AgentBackend::Cli(client, model) if model.is_empty() => client.name.to_owned(),
             AgentBackend::Cli(client, place) if place.starts_with('@') => format!("{}{place}", client.name),
             AgentBackend::Cli(client, model) => format!("{}:{model}", client.name),
@@ -144,7 +158,7 @@ impl AgentBackend {
     /// The provider account this works with, as far as its name shows: agents on one account share its limits (C6).
     pub fn account(&self) -> String {
         match self {
-            AgentBackend::Cmd(_) | AgentBackend::Script(_) => self.spec(),
+            AgentBackend::Cmd(_) | AgentBackend::Script(_) | AgentBackend::Sim(_) => self.spec(),
             AgentBackend::Cli(client, rest) => match (client.rest, rest.split_once('@')) {
                 (Rest::Model, _) | (Rest::ModelAt, None) => client.name.to_owned(),
                 (Rest::ModelAt, Some((_, place))) => format!("{}@{place}", client.name),
@@ -153,12 +167,13 @@ impl AgentBackend {
         }
     }
 
-    /// The command to start; `me` is this program, which runs the scripts. What clients need beyond their name is
+    /// The command to start; `me` is this program, which runs scripts and simulated agents. What clients need beyond their name is
     /// in [`Client::command`].
     pub fn invocation(&self, me: &Path) -> Invocation {
         match self {
             AgentBackend::Cmd(command) => cmd::invocation(command),
             AgentBackend::Script(path) => script::invocation(path, me),
+            AgentBackend::Sim(path) => sim::invocation(path, me),
             AgentBackend::Cli(client, _) => Invocation { program: client.program.into(), args: Vec::new() },
         }
     }
@@ -228,7 +243,10 @@ mod tests {
                     match error {
                         Error::Model { .. } => "Model",
                         Error::Unknown { .. } => "Unknown",
-                        Error::Empty { .. } | Error::NoScript { .. } | Error::Place(..) => "other",
+                        Error::Empty { .. }
+                        | Error::NoScript { .. }
+                        | Error::Sim { .. }
+                        | Error::Place(..) => "other",
                     }
                 });
             assert_eq!(found.as_deref().map_err(|error| *error), wanted, "{spec}");

@@ -157,7 +157,7 @@ pub fn of(agent: &AgentBackend, inputs: NeedsInputs<'_>) -> AgentNeeds {
     let view = View::new(inputs);
     let mut needs = AgentNeeds { readable: vec![inputs.me.to_path_buf()], ..AgentNeeds::default() };
     match agent {
-        AgentBackend::Script(path) => {
+        AgentBackend::Script(path) | AgentBackend::Sim(path) => {
             needs.readable.push(path.clone());
             return needs;
         }

@@ -145,12 +145,7 @@ fn perform(action: &Action, cue: &Cue) -> std::io::Result<Option<i32>> {
             std::fs::write(path, before.replacen(old.as_str(), new, 1))?;
         }
         Action::Delete(path) => std::fs::remove_file(path)?,
-        Action::Commit(message) => {
-            shell("git add -A")?;
-            let mut commit = Command::new("git");
-            commit.args(["commit", "-q", "--allow-empty", "-m", message]).stdin(Stdio::null());
-            wait(&mut commit)?;
-        }
+        Action::Commit(message) => commit(message)?,
         Action::Sh(command) => shell(command)?,
         Action::Leave(command) => {
             let mut leave = Command::new("setsid");
@@ -175,6 +170,14 @@ fn perform(action: &Action, cue: &Cue) -> std::io::Result<Option<i32>> {
     Ok(None)
 }
 
+/// Commits everything in the working copy.
+pub(super) fn commit(message: &str) -> std::io::Result<()> {
+    shell("git add -A")?;
+    let mut commit = Command::new("git");
+    commit.args(["commit", "-q", "--allow-empty", "-m", message]).stdin(Stdio::null());
+    wait(&mut commit)
+}
+
 fn shell(command: &str) -> std::io::Result<()> {
     wait(Command::new("sh").args(["-c", command]).stdin(Stdio::null()))
 }
@@ -189,7 +192,7 @@ fn wait(command: &mut Command) -> std::io::Result<()> {
     }
 }
 
-fn make_folder(path: &str) -> std::io::Result<()> {
+pub(super) fn make_folder(path: &str) -> std::io::Result<()> {
     Path::new(path).parent().map_or(Ok(()), std::fs::create_dir_all)
 }
 
