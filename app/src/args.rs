@@ -152,7 +152,7 @@ pub(crate) enum Command {
     Memory(MemoryArgs),
     /// Run sprints over many machines: message server, members, status, cleaning up, budgets
     Fleet(FleetArgs),
-    /// Check suites of tasks that archeflow is evaluated with
+    /// Evaluate archeflow on suites of tasks: check suites, report and compare results
     Eval(EvalArgs),
     /// Test your notification channels
     Notify(NotifyArgs),
@@ -163,6 +163,8 @@ pub(crate) enum Command {
     },
     #[command(name = "__play", hide = true)]
     Play { file: PathBuf },
+    #[command(name = "__sim", hide = true)]
+    Sim { file: PathBuf },
     #[command(name = "__acp", hide = true)]
     Acp(AcpArgs),
     #[command(name = "__model", hide = true)]
@@ -337,8 +339,8 @@ pub(crate) struct CommonArgs {
     /// Repository [default: the one that contains the current folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) repo: Option<PathBuf>,
-    /// Configuration file for this command; overrides your own configuration
-    #[arg(long, value_name = "FILE")]
+    /// Configuration file or folder for this command; overrides your own configuration
+    #[arg(long, value_name = "PATH")]
     pub(crate) config: Option<PathBuf>,
     /// Print the result as one JSON object
     #[arg(long)]
@@ -650,6 +652,7 @@ impl Command {
             | Command::Mcp(_)
             | Command::Hook(_)
             | Command::Play { .. }
+            | Command::Sim { .. }
             | Command::Acp(_)
             | Command::Model { .. }
             | Command::Watcher => false,
@@ -675,7 +678,10 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli
 }
 
 fn tried(arguments: &[OsString]) -> Result<Cli, clap::Error> {
-    Cli::try_parse_from(arguments)
+    match worker::alone(arguments) {
+        Some(args) => Ok(Cli { command: Command::Worker(args) }),
+        None => Cli::try_parse_from(arguments),
+    }
 }
 
 pub(crate) fn command() -> clap::Command {

@@ -30,6 +30,8 @@ mod agent_loop;
 mod agent_loop_judges;
 #[path = "e2e/agents.rs"]
 mod agents;
+#[path = "e2e/arms.rs"]
+mod arms;
 #[path = "e2e/auditor.rs"]
 mod auditor;
 #[path = "e2e/breaks.rs"]
@@ -60,6 +62,8 @@ mod domains;
 mod entries;
 #[path = "e2e/eval.rs"]
 mod eval;
+#[path = "e2e/eval_run.rs"]
+mod eval_run;
 #[path = "e2e/forge.rs"]
 mod forge;
 #[path = "e2e/forge_faults.rs"]
@@ -140,6 +144,8 @@ mod shapes;
 mod short_names;
 #[path = "e2e/signals.rs"]
 mod signals;
+#[path = "e2e/sim.rs"]
+mod sim;
 #[path = "e2e/sprint.rs"]
 mod sprint;
 #[path = "e2e/sprint_landing.rs"]

@@ -380,17 +380,7 @@ mod tests {
     }
 
     fn session() -> SessionStart {
-        SessionStart {
-            fence: 1,
-            why: "run".to_owned(),
-            attended: false,
-            auto_merge: false,
-            version: String::new(),
-            tag: String::new(),
-            agents: BTreeMap::new(),
-            accounts: BTreeMap::new(),
-            sandbox: String::new(),
-        }
+        SessionStart { fence: 1, why: "run".to_owned(), ..SessionStart::default() }
     }
 
     fn failed() -> AgentFailed {

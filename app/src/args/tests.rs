@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use archeflow_host::backends;
 use clap::Command;
 
-use super::command;
+use super::{Cli, Parser, command, tried};
 
 fn help(path: &[&str]) -> String {
     let mut found = command();
@@ -76,4 +76,34 @@ fn help_texts_are_imperatives_or_noun_phrases() {
         command.get_subcommands().for_each(check);
     }
     check(&command());
+}
+
+/// A worker is parsed without the other commands.
+#[test]
+fn a_worker_is_given_the_same_by_its_own_tree_as_by_that_of_all_commands() {
+    for (line, is_known) in [
+        ("worker --join w7.join", true),
+        (
+            "worker --join w7.join --slots 6 --label gpu --label big --folder w --wait --unsafe-no-sandbox",
+            true,
+        ),
+        ("worker drain w7 --join boss.join", true),
+        ("worker", false),
+        ("worker --join w7.join --slots 0", false),
+        ("worker --join w7.join drain", false),
+        ("worker --help", false),
+        ("worker drain --help", false),
+        ("worker --version", false),
+        ("worker --nothing", false),
+        ("help worker", false),
+    ] {
+        let words: Vec<std::ffi::OsString> =
+            std::iter::once("archeflow").chain(line.split(' ')).map(Into::into).collect();
+        assert_eq!(super::worker::alone(&words).is_some(), is_known, "{line}");
+        let shown = |parsed: Result<Cli, clap::Error>| match parsed {
+            Ok(cli) => format!("{:?}", cli.command),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(shown(tried(&words)), shown(Cli::try_parse_from(&words)), "{line}");
+    }
 }

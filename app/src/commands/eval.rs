@@ -1,9 +1,15 @@
-//! `archeflow eval check`: whether the tasks of a suite measure what they say.
+//! `archeflow eval`. Here is `check`: whether the tasks of a suite measure what they say.
+
+mod fleet;
+mod run;
 
 use std::io::IsTerminal;
+use std::num::NonZeroUsize;
+use std::path::Path;
 
 use archeflow_core::text::cut;
 use archeflow_host::eval::check::{self, CheckError, CheckOptions, CheckProgress, SolutionCheck, TaskCheck};
+use archeflow_host::eval::confined::CommandWorld;
 use archeflow_host::eval::swe::SweOptions;
 use archeflow_host::eval::{EvalSuite, SuiteFault, suite, swe};
 use archeflow_host::git::GitEnv;
@@ -12,8 +18,8 @@ use archeflow_host::proc::{self, Watch};
 use archeflow_host::world::allowed_env;
 use serde_json::{Value, json};
 
-use crate::args::{EvalCheckArgs, EvalSubcommand};
-use crate::commands::process_env;
+use crate::args::{EvalCheckArgs, EvalSubcommand, SuiteSource};
+use crate::commands::{eval_report, process_env};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::{Paint, pad, pad_after, safe, safe_line, width};
@@ -27,24 +33,21 @@ const STOPPED: u8 = 130;
 pub(crate) fn run(what: &EvalSubcommand) -> Result<CommandOutput, Failure> {
     match what {
         EvalSubcommand::Check(args) => check(args),
+        EvalSubcommand::Report(args) => eval_report::report(args),
+        EvalSubcommand::Compare(args) => eval_report::compare(args),
+        EvalSubcommand::Run(args) => run::run(args),
     }
 }
 
 fn check(args: &EvalCheckArgs) -> Result<CommandOutput, Failure> {
-    let is_file = args.suite.is_file() && args.suite.extension().is_some_and(|ending| ending == "jsonl");
-    if !is_file && (args.clones.is_some() || args.test_command.is_some()) {
-        return Err(Failure::usage(
-            "--clones and --test-command are for .jsonl files",
-            "Leave them out: a task.yaml names its repository and its commands.",
-        ));
-    }
-    let suite = if is_file {
-        let test_command = args.test_command.as_deref();
-        swe::read(&args.suite, SweOptions { clones: args.clones.as_deref(), test_command })
+    let suite = read_suite(&args.source)?;
+    let checks = if suite.tasks.is_empty() {
+        Vec::new()
     } else {
-        suite::read(&args.suite)
+        let setup =
+            command_setup(&suite, &args.source.suite, args.config.as_deref(), args.unsafe_no_sandbox)?;
+        checked(&suite, &setup, args.jobs, args.json)?
     };
-    let checks = if suite.tasks.is_empty() { Vec::new() } else { checked(args, &suite)? };
     let rows = rows(&suite, &checks);
     let faults: Vec<&SuiteFault> =
         suite.faults.iter().chain(checks.iter().flat_map(|one| &one.faults)).collect();
@@ -58,11 +61,32 @@ fn check(args: &EvalCheckArgs) -> Result<CommandOutput, Failure> {
     Ok(CommandOutput::text(as_text(&suite, &rows, faults.len())).with_code(code))
 }
 
-/// Runs the commands of all tasks that could be read.
-fn checked(args: &EvalCheckArgs, suite: &EvalSuite) -> Result<Vec<TaskCheck>, Failure> {
-    let env = open::ProcessEnv { no_sandbox: args.unsafe_no_sandbox, ..process_env()? };
-    let root = suite.root.as_deref().unwrap_or(&args.suite);
-    let settings = users_settings(&env, root, args.config.as_deref())?;
+fn read_suite(source: &SuiteSource) -> Result<EvalSuite, Failure> {
+    let is_file = source.suite.is_file() && source.suite.extension().is_some_and(|ending| ending == "jsonl");
+    if !is_file && (source.clones.is_some() || source.test_command.is_some()) {
+        return Err(Failure::usage(
+            "--clones and --test-command are for .jsonl files",
+            "Leave them out: a task.yaml names its repository and its commands.",
+        ));
+    }
+    Ok(if is_file {
+        let test_command = source.test_command.as_deref();
+        swe::read(&source.suite, SweOptions { clones: source.clones.as_deref(), test_command })
+    } else {
+        suite::read(&source.suite)
+    })
+}
+
+/// What commands of a suite run with, by the user's settings.
+fn command_setup(
+    suite: &EvalSuite,
+    place: &Path,
+    config: Option<&Path>,
+    no_sandbox: bool,
+) -> Result<CommandWorld, Failure> {
+    let env = open::ProcessEnv { no_sandbox, ..process_env()? };
+    let root = suite.root.as_deref().unwrap_or(place);
+    let settings = users_settings(&env, root, config)?;
     let sandbox = open::sandbox_of(&env, &settings)?;
     let watch = Watch::new();
     proc::become_subreaper();
@@ -72,16 +96,24 @@ fn checked(args: &EvalCheckArgs, suite: &EvalSuite) -> Result<Vec<TaskCheck>, Fa
     listening.map_err(|error| {
         Failure::new(ENVIRONMENT, "environment", format!("signals can't be heard: {error}"), "")
     })?;
-    let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
-    let options = CheckOptions {
-        jobs: args.jobs.map_or_else(cores, std::num::NonZeroUsize::get),
+    Ok(CommandWorld {
         env: allowed_env(env.variables.clone(), &settings.variables()),
         git: GitEnv::new(env.variables),
         me: env.me,
         sandbox,
         watch,
-    };
-    let on_terminal = std::io::stderr().is_terminal() && !args.json;
+    })
+}
+
+/// Runs the commands of all tasks that could be read.
+fn checked(
+    suite: &EvalSuite,
+    world: &CommandWorld,
+    jobs: Option<NonZeroUsize>,
+    quiet: bool,
+) -> Result<Vec<TaskCheck>, Failure> {
+    let jobs = jobs.map_or_else(cores, NonZeroUsize::get);
+    let on_terminal = std::io::stderr().is_terminal() && !quiet;
     let progress = |now: CheckProgress<'_>| {
         if on_terminal {
             let line = format!("{} of {} tasks checked, {}", now.done, now.tasks, safe_line(now.task));
@@ -89,7 +121,7 @@ fn checked(args: &EvalCheckArgs, suite: &EvalSuite) -> Result<Vec<TaskCheck>, Fa
             tell_part!("\r\u{1b}[K{}", cut(&line, width().saturating_sub(1)));
         }
     };
-    let found = check::check(suite, &options, &progress);
+    let found = check::check(suite, &CheckOptions { jobs, world }, &progress);
     if on_terminal {
         tell_part!("\r\u{1b}[K");
     }
@@ -100,6 +132,10 @@ fn checked(args: &EvalCheckArgs, suite: &EvalSuite) -> Result<Vec<TaskCheck>, Fa
             Failure::new(ENVIRONMENT, "environment", why, "Put that right, then check again.")
         }
     })
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
 /// One task of the suite, whether it was checked or not.
@@ -141,17 +177,18 @@ fn as_json(suite: &EvalSuite, rows: &[TaskRow<'_>], faults: &[&SuiteFault], code
             "seconds": (row.seconds * 1000.0).round() / 1000.0, "faults": row.faults,
         })
     };
-    let fault = |fault: &&SuiteFault| {
-        json!({
-            "task": Some(&fault.task).filter(|name| !name.is_empty()), "place": fault.place,
-            "line": Some(fault.line).filter(|line| *line > 0), "text": fault.text, "remedy": fault.remedy,
-            "output": fault.output,
-        })
-    };
     json!({
         "suite": suite.name, "about": suite.about, "exit_code": code,
         "tasks": rows.iter().map(task).collect::<Vec<_>>(),
-        "faults": faults.iter().map(fault).collect::<Vec<_>>(),
+        "faults": faults.iter().map(|fault| fault_json(fault)).collect::<Vec<_>>(),
+    })
+}
+
+fn fault_json(fault: &SuiteFault) -> Value {
+    json!({
+        "task": Some(&fault.task).filter(|name| !name.is_empty()), "place": fault.place,
+        "line": Some(fault.line).filter(|line| *line > 0), "text": fault.text, "remedy": fault.remedy,
+        "output": fault.output,
     })
 }
 

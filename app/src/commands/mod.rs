@@ -8,6 +8,7 @@ mod demo;
 mod discard;
 mod doctor;
 mod eval;
+mod eval_report;
 mod explain;
 mod explain_reading;
 mod export;
@@ -38,6 +39,7 @@ pub(crate) mod sandboxed;
 mod score;
 mod session;
 mod show;
+mod sim;
 pub(crate) mod sprint;
 mod status;
 pub(crate) mod steer;
@@ -112,6 +114,7 @@ pub(crate) fn run(cli: Cli) -> Result<CommandOutput, Failure> {
         Command::Notify(args) => notify::run(&args.what),
         Command::Completions { shell } => completions(shell),
         Command::Play { file } => play::run(&file),
+        Command::Sim { file } => sim::run(&file),
         Command::Acp(args) => acp::run(args),
         Command::Model { task } => model::run(&task),
         Command::Watcher => Ok(watcher::run()),

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::client_files::{INJECTED, hostile, nothing_obeyed};
+use crate::eval::TinySuite;
 use crate::harness::{LONG, Outcome, TASK, Test, as_strs, running, signal};
 use crate::model::{Kind, Model, Reply};
 
@@ -286,6 +287,33 @@ fn c_10_goose_reports_a_long_wait_instead_of_keeping_silent() {
     let outcome = test.go(&GOOSE.arguments()).ended("stopped", "provider_busy", 31);
     let failed = lines(&outcome, "agent.failed", "creator");
     assert!(failed.iter().all(|line| line["data"]["kind"] == "rate_limit"), "{outcome}");
+}
+
+/// A task of a suite, alone and with a second look; the hidden tests judge both.
+#[test]
+#[ignore = "needs the real clients: cargo xtask clients"]
+fn ev_149_a_real_client_goes_through_an_evaluation() {
+    let right = (CLAUDE.shell)(
+        "echo 'echo $(($1 * 2))' > double.sh; echo 'test \"$(sh double.sh 3)\" = 6' >> tests/run.sh",
+    );
+    let wrong = (CLAUDE.shell)(
+        "echo 'echo $(($1 + 2))' > double.sh; echo 'test \"$(sh double.sh 2)\" = 4' >> tests/run.sh",
+    );
+    let model = Model::new(&[
+        ("maker", &[wrong, say(MADE), right, say(MADE)]),
+        ("self-reviewer", &[(CLAUDE.shell)("cat double.sh"), say(APPROVED)]),
+    ]);
+    let suite = TinySuite::of(CLAUDE.test(&model, &Clocks::default()).unaudited());
+    let more = ["--repeat", "1", "--jobs", "1", "--yes", "--json"];
+    let outcome = suite.evaluate(CLAUDE.spec, "single,self-review", &more);
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let ends: Vec<(String, bool)> = suite
+        .trials()
+        .into_iter()
+        .map(|((_, arm, _), trial)| (arm, trial["hidden_pass"].as_bool().unwrap()))
+        .collect();
+    assert_eq!(ends, [("self-review".to_owned(), true), ("single".to_owned(), false)], "{outcome}");
+    assert!(suite.trials().values().all(|trial| trial["end"] == "landed"), "{outcome}");
 }
 
 #[test]

@@ -41,9 +41,9 @@ const FILES: [(&str, &str); 7] = [
 ];
 
 /// The suite of this file in the user's folder.
-struct TinySuite {
-    test: Test,
-    root: PathBuf,
+pub(crate) struct TinySuite {
+    pub(crate) test: Test,
+    pub(crate) root: PathBuf,
 }
 
 impl TinySuite {
@@ -51,7 +51,7 @@ impl TinySuite {
         TinySuite::of(Test::new())
     }
 
-    fn of(test: Test) -> TinySuite {
+    pub(crate) fn of(test: Test) -> TinySuite {
         let root = test.base().join("tiny");
         let suite = TinySuite { test, root };
         for (path, text) in FILES {
@@ -60,14 +60,14 @@ impl TinySuite {
         suite
     }
 
-    fn write(&self, path: &str, text: impl AsRef<[u8]>) {
+    pub(crate) fn write(&self, path: &str, text: impl AsRef<[u8]>) {
         let path = self.root.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 
     /// Replaces a part of a file, which must be there.
-    fn change(&self, path: &str, old: &str, new: &str) {
+    pub(crate) fn change(&self, path: &str, old: &str, new: &str) {
         let text = fs::read_to_string(self.root.join(path)).unwrap();
         assert!(text.contains(old), "{path} has no {old}");
         self.write(path, text.replace(old, new));
@@ -79,7 +79,7 @@ impl TinySuite {
     }
 
     /// A second task like the first.
-    fn another(&self, name: &str) {
+    pub(crate) fn another(&self, name: &str) {
         for (path, text) in FILES {
             if let Some(path) = path.strip_prefix("double/") {
                 self.write(&format!("{name}/{path}"), text);

@@ -223,7 +223,9 @@ pub(super) fn choice(question: &Value, words: &str) -> String {
 #[test]
 fn mc_10_a_model_has_a_change_reviewed_in_every_era() {
     each(ERAS, |version| {
-        let test = configured(&review("guardian", "REJECTED", &[FINDING]), "");
+        // The reviewer answers when the client was told that the review is under way.
+        let gate = "\nsh while [ ! -e {base}/go ]; do sleep 0.05; done\nsay";
+        let test = configured(&review("guardian", "REJECTED", &[FINDING]).replacen("\nsay", gate, 1), "");
         test.file("src/app.txt", "line 1\nline two\n");
         let mut client = Client::open(&test, version);
         let tools = client.request("tools/list", json!({}));
@@ -239,6 +241,7 @@ fn mc_10_a_model_has_a_change_reviewed_in_every_era() {
         let call = client.ask("tools/call", params);
         let progress = client.until(|message| message["method"] == "notifications/progress");
         assert_eq!(progress["params"]["progressToken"], "p");
+        std::fs::write(test.base().join("go"), "").unwrap();
         let answer = client.answer_to(call);
         let mut reviewed = result(&answer);
         if reviewed["status"] == "working" {

@@ -44,9 +44,10 @@ impl Pty {
         tcsetwinsize(&master, winsize(size)).unwrap();
         let modes = modes(&master);
         let end = || Stdio::from(slave.try_clone().unwrap());
+        // A suite that was started with `nohup` ignores hang-ups, and with it everything below it.
         let child = test
-            .command("setsid")
-            .arg("--ctty")
+            .command("env")
+            .args(["--default-signal=HUP", "setsid", "--ctty"])
             .args(program)
             .current_dir(&test.repo)
             .stdin(end())

@@ -10,7 +10,8 @@ use crate::harness::Test;
 const NO_READER: i32 = 128 + 13;
 
 /// Arguments that a usage line does not show as required.
-const MORE: [(&str, &[&str]); 12] = [
+const MORE: [(&str, &[&str]); 13] = [
+    ("eval run", &["x", "--arms", "single", "--agent", "sim:fair"]),
     ("fleet status", &["--fleet", "x"]),
     ("fleet gc", &["--fleet", "x"]),
     ("fleet budget", &["x", "--fleet", "x"]),

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::interval::{Bounds, clopper_pearson};
+use super::resample::{SamplingOptions, mean_interval, share_interval};
 use super::trial::{EvalTrial, TrialOutcome, TrialSet};
 use crate::model::named::named;
 
@@ -134,6 +135,8 @@ pub struct MeasureFigure {
     pub median: f64,
     /// Of a rate: [`clopper_pearson`] with the tasks as tries and their averages as hits. Averages over repeats vary
     /// less than single tries, so the interval is rather too wide than too narrow.
+    ///
+    /// Of an amount: [`mean_interval`], only in [`ArmMeasures::sampled`] and for at least two tasks.
     pub interval: Option<Bounds>,
 }
 
@@ -146,8 +149,11 @@ pub struct ReviewerMeasures {
     /// The share of its findings that are right. Counts are averaged per task before they are added up, so that a task
     /// with more repeats has no more weight. `None` without findings.
     pub precision: Option<f64>,
+    /// [`share_interval`], only in [`ArmMeasures::sampled`] and for at least two tasks.
+    pub precision_interval: Option<Bounds>,
     /// The share of the flaws that it found, averaged in the same way. `None` without flaws.
     pub recall: Option<f64>,
+    pub recall_interval: Option<Bounds>,
 }
 
 /// All figures of one arm.
@@ -164,7 +170,23 @@ pub struct ArmMeasures {
 }
 
 impl ArmMeasures {
+    /// With the intervals that need no chance: those of rates.
     pub fn of(trials: &TrialSet, arm: &str, confidence: f64) -> ArmMeasures {
+        ArmMeasures::counted(trials, arm, confidence, None)
+    }
+
+    /// With all intervals. Those of amounts and of reviewers are found by drawing tasks again.
+    pub fn sampled(trials: &TrialSet, arm: &str, options: SamplingOptions) -> ArmMeasures {
+        let options = options.checked();
+        ArmMeasures::counted(trials, arm, options.confidence, Some(options))
+    }
+
+    fn counted(
+        trials: &TrialSet,
+        arm: &str,
+        confidence: f64,
+        sampling: Option<SamplingOptions>,
+    ) -> ArmMeasures {
         let tasks: BTreeSet<&str> = trials.of_arm(arm).map(|trial| trial.key.task.as_str()).collect();
         let figures = EvalMeasure::ALL.into_iter().filter_map(|measure| {
             let values: Vec<f64> = task_means(trials, arm, measure).values().map(|task| task.mean).collect();
@@ -173,7 +195,11 @@ impl ArmMeasures {
             (tasks > 0).then(|| {
                 let mean = mean(&values);
                 let hits = values.iter().sum::<f64>();
-                let interval = rate.then(|| clopper_pearson(hits, tasks as f64, confidence));
+                let interval = if rate {
+                    Some(clopper_pearson(hits, tasks as f64, confidence))
+                } else {
+                    sampling.and_then(|options| mean_interval(&values, None, options))
+                };
                 (measure, MeasureFigure { tasks, mean, median: median(&values), interval })
             })
         });
@@ -186,12 +212,16 @@ impl ArmMeasures {
                 .filter(|trial| trial.outcome() == TrialOutcome::Unmeasured)
                 .count(),
             figures: figures.collect(),
-            reviewers: reviewers(trials, arm),
+            reviewers: reviewers(trials, arm, sampling),
         }
     }
 }
 
-fn reviewers(trials: &TrialSet, arm: &str) -> BTreeMap<String, ReviewerMeasures> {
+fn reviewers(
+    trials: &TrialSet,
+    arm: &str,
+    sampling: Option<SamplingOptions>,
+) -> BTreeMap<String, ReviewerMeasures> {
     #[derive(Default)]
     struct TaskCounts {
         trials: u32,
@@ -211,20 +241,32 @@ fn reviewers(trials: &TrialSet, arm: &str) -> BTreeMap<String, ReviewerMeasures>
     }
     let measured = |tasks: &BTreeMap<&str, TaskCounts>| {
         let total = |count: fn(&TaskCounts) -> u64| tasks.values().map(count).sum::<u64>();
-        let averaged = |count: fn(&TaskCounts) -> u64| {
-            tasks.values().map(|task| count(task) as f64 / f64::from(task.trials)).sum::<f64>()
+        // The right ones and the others of each task, averaged over its trials.
+        let averaged = |others: fn(&TaskCounts) -> u64| -> Vec<(f64, f64)> {
+            let mean = |count: u64, trials: u32| count as f64 / f64::from(trials);
+            let of = |task: &TaskCounts| (mean(task.confirmed, task.trials), mean(others(task), task.trials));
+            tasks.values().map(of).collect()
         };
-        let right = averaged(|task| task.confirmed);
-        let share = |others: f64| (right + others > 0.0).then(|| right / (right + others));
+        let (findings, flaws) = (averaged(|task| task.refuted), averaged(|task| task.missed));
+        let interval = |tasks| sampling.and_then(|options| share_interval(tasks, options));
         ReviewerMeasures {
             confirmed: total(|task| task.confirmed),
             refuted: total(|task| task.refuted),
             missed: total(|task| task.missed),
-            precision: share(averaged(|task| task.refuted)),
-            recall: share(averaged(|task| task.missed)),
+            precision: share(&findings),
+            precision_interval: interval(&findings),
+            recall: share(&flaws),
+            recall_interval: interval(&flaws),
         }
     };
     counts.into_iter().map(|(reviewer, tasks)| (reviewer.to_owned(), measured(&tasks))).collect()
+}
+
+/// The first of each pair as a share of both, over all. `None` if there is nothing to share.
+pub(super) fn share(pairs: &[(f64, f64)]) -> Option<f64> {
+    let (hits, others) =
+        pairs.iter().fold((0.0, 0.0), |(hits, others), (hit, other)| (hits + hit, others + other));
+    (hits + others > 0.0).then(|| hits / (hits + others))
 }
 
 /// 0 for nothing.

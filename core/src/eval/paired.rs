@@ -25,7 +25,10 @@ pub struct PairedTask {
 
 impl PairedTask {
     pub fn difference(&self) -> f64 {
-        self.arm - self.baseline
+        let difference = self.arm - self.baseline;
+        // Means of the same values in another order differ in their last digits.
+        let noise = 1e-9 * self.arm.abs().max(self.baseline.abs());
+        if difference.abs() <= noise { 0.0 } else { difference }
     }
 }
 
@@ -82,15 +85,33 @@ pub struct PairedComparison {
     pub conclusion: ArmConclusion,
 }
 
-/// The tasks that both arms have, by name.
-pub fn pairs(trials: &TrialSet, measure: EvalMeasure, baseline: &str, arm: &str) -> Vec<PairedTask> {
-    let others = task_means(trials, arm, measure);
-    let both = task_means(trials, baseline, measure).into_iter().filter_map(|(task, first)| {
-        let second = others.get(task)?;
-        let repeats = first.repeats.min(second.repeats);
-        Some(PairedTask { task: task.to_owned(), baseline: first.mean, arm: second.mean, repeats })
-    });
-    both.collect()
+/// Two arms, task by task. They may be the same arm of two evaluations.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PairedArms {
+    pub baseline: String,
+    pub arm: String,
+    pub pairs: Vec<PairedTask>,
+    /// Tasks that only one of them has.
+    pub unpaired: usize,
+}
+
+impl PairedArms {
+    /// The tasks that both have, by name.
+    pub fn of(
+        measure: EvalMeasure,
+        (first, baseline): (&TrialSet, &str),
+        (second, arm): (&TrialSet, &str),
+    ) -> PairedArms {
+        let (left, right) = (task_means(first, baseline, measure), task_means(second, arm, measure));
+        let both = left.iter().filter_map(|(task, first)| {
+            let second = right.get(task)?;
+            let repeats = first.repeats.min(second.repeats);
+            Some(PairedTask { task: (*task).to_owned(), baseline: first.mean, arm: second.mean, repeats })
+        });
+        let pairs: Vec<PairedTask> = both.collect();
+        let unpaired = left.len() + right.len() - 2 * pairs.len();
+        PairedArms { baseline: baseline.to_owned(), arm: arm.to_owned(), pairs, unpaired }
+    }
 }
 
 /// Compares each arm with the baseline. The baseline itself and arms named twice are skipped.
@@ -104,25 +125,28 @@ pub fn compare(
     arms: &[&str],
     options: SamplingOptions,
 ) -> Vec<PairedComparison> {
-    let options = options.checked();
     let mut others: Vec<&str> = Vec::new();
     for arm in arms {
         if *arm != baseline && !others.contains(arm) {
             others.push(arm);
         }
     }
-    let counted = |arm: &&str| {
-        let all = task_means(trials, baseline, measure).len() + task_means(trials, arm, measure).len();
-        let pairs = pairs(trials, measure, baseline, arm);
-        let unpaired = all - 2 * pairs.len();
-        (pairs, unpaired)
-    };
-    let paired: Vec<(Vec<PairedTask>, usize)> = others.iter().map(counted).collect();
-    let tests: Vec<TestResult> = paired.iter().map(|(pairs, _)| test(pairs, measure, options)).collect();
+    let paired = others.iter().map(|arm| PairedArms::of(measure, (trials, baseline), (trials, arm)));
+    compare_pairs(measure, paired.collect(), options)
+}
+
+/// Compares the arms of each pair, corrected for the number of pairs.
+pub fn compare_pairs(
+    measure: EvalMeasure,
+    paired: Vec<PairedArms>,
+    options: SamplingOptions,
+) -> Vec<PairedComparison> {
+    let options = options.checked();
+    let tests: Vec<TestResult> = paired.iter().map(|arms| test(&arms.pairs, measure, options)).collect();
     let corrected = holm(&tests.iter().map(|test| test.p).collect::<Vec<f64>>());
-    let comparisons = others.len();
-    let rows = others.iter().zip(paired).zip(tests.iter().zip(corrected));
-    rows.map(|((arm, (pairs, unpaired)), (test, p_corrected))| {
+    let comparisons = paired.len();
+    let rows = paired.into_iter().zip(tests.iter().zip(corrected));
+    rows.map(|(PairedArms { baseline, arm, pairs, unpaired }, (test, p_corrected))| {
         let differences: Vec<f64> = pairs.iter().map(PairedTask::difference).collect();
         let padding = padding(&pairs, measure);
         let interval = mean_interval(&differences, padding, options).map(|found| in_range(found, measure));
@@ -131,8 +155,8 @@ pub fn compare(
         let mean_difference = (!differences.is_empty()).then(|| mean(&differences));
         PairedComparison {
             measure,
-            baseline: baseline.to_owned(),
-            arm: (*arm).to_owned(),
+            baseline,
+            arm,
             tasks: pairs.len(),
             unpaired,
             differing: differences.iter().filter(|one| one.abs() > 0.0).count(),

@@ -10,43 +10,25 @@
 //! done before a command of the suite runs in it.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use archeflow_core::text::{cut, safe_line};
-
+use super::confined::{CommandPlace, CommandWorld, last_lines, machine, short};
 use super::copy::{self, CopyFault, ScratchFolder};
 use super::{EvalCommand, EvalSuite, EvalTask, RepositoryPlace, SuiteFault, TaskFiles, TaskOrigin};
 use crate::git::fresh::{CommitSource, FreshError};
-use crate::git::{GitEnv, remove_beneath};
+use crate::git::remove_beneath;
 use crate::nonce::nonce;
 use crate::platform::files as os;
-use crate::proc::{self, Cause, Job, JobEnd, JobLimits, NotStarted, Sink, Watch};
-use crate::sandbox::{PrivateFolders, Sandbox, SandboxFacts, SandboxPolicy};
-use crate::world::WorldSandbox;
+use crate::proc::{Cause, JobEnd, NotStarted};
 
-/// Lines of a command's output that a fault shows, and columns of each.
-const LINES: usize = 12;
-const COLUMNS: usize = 200;
-/// Bytes of it that are kept at all, from its beginning and its end.
-const OUTPUT: u64 = 64 * 1024;
-
-/// What the commands of a suite run with.
-#[derive(Debug)]
-pub struct CheckOptions {
+#[derive(Debug, Clone, Copy)]
+pub struct CheckOptions<'a> {
     /// Tasks at a time.
     pub jobs: usize,
-    /// The environment of every command.
-    pub env: Vec<(OsString, OsString)>,
-    /// Which configuration git reads where it looks at clones.
-    pub git: GitEnv,
-    pub me: PathBuf,
-    pub sandbox: WorldSandbox,
-    /// Ends the check.
-    pub watch: Watch,
+    pub world: &'a CommandWorld,
 }
 
 /// How far the check is.
@@ -126,12 +108,12 @@ pub struct TaskCheck {
 /// When the machine gives no copy or starts no command, or the watch asks for the end.
 pub fn check(
     suite: &EvalSuite,
-    options: &CheckOptions,
+    options: &CheckOptions<'_>,
     on_progress: &(dyn Fn(CheckProgress<'_>) + Sync),
 ) -> Result<Vec<TaskCheck>, CheckError> {
     let scratch = ScratchFolder::new(&format!("archeflow-eval-{}", nonce()))
         .map_err(|error| CheckError::Machine(format!("no temporary folder: {error}")))?;
-    let sources = sources(suite, options, scratch.path())?;
+    let sources = sources(suite, options.world, scratch.path())?;
     let none = scratch.path().join("none");
     let seal = suite.root.as_deref().unwrap_or(&none);
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -160,31 +142,35 @@ pub fn check(
     });
     let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     found.sort_by_key(|(number, _)| *number);
-    if options.watch.is_stopping() {
+    if options.world.watch.is_stopping() {
         return Err(CheckError::Stopped);
     }
     found.into_iter().map(|(_, result)| result).collect()
 }
 
 /// The objects of a repository, or why there are none.
-type Sources = BTreeMap<RepositoryPlace, Result<CommitSource, String>>;
+pub(super) type Sources = BTreeMap<RepositoryPlace, Result<CommitSource, String>>;
 
 /// Each repository is looked at once.
-fn sources(suite: &EvalSuite, options: &CheckOptions, scratch: &Path) -> Result<Sources, CheckError> {
+pub(super) fn sources(
+    suite: &EvalSuite,
+    world: &CommandWorld,
+    scratch: &Path,
+) -> Result<Sources, CheckError> {
     let mut sources = Sources::new();
     for task in &suite.tasks {
         let TaskOrigin::Commit { place, .. } = &task.origin else { continue };
         if sources.contains_key(place) {
             continue;
         }
-        if options.watch.is_stopping() {
+        if world.watch.is_stopping() {
             return Err(CheckError::Stopped);
         }
         let source = match place {
             RepositoryPlace::OfSuite(folder) => {
-                CommitSource::of_folder(folder, &options.git, suite.root.as_deref())
+                CommitSource::of_folder(folder, &world.git, suite.root.as_deref())
             }
-            RepositoryPlace::Clone(folder) => CommitSource::of_folder(folder, &options.git, None),
+            RepositoryPlace::Clone(folder) => CommitSource::of_folder(folder, &world.git, None),
             RepositoryPlace::Bundle(file) => {
                 CommitSource::of_bundle(file, &scratch.join(format!("bundle-{}.git", sources.len())))
             }
@@ -209,7 +195,7 @@ enum CommandResult {
 /// One task in the making.
 struct TaskRun<'a> {
     task: &'a EvalTask,
-    options: &'a CheckOptions,
+    options: &'a CheckOptions<'a>,
     source: Option<&'a CommitSource>,
     /// For everything that belongs to this task.
     folder: PathBuf,
@@ -225,7 +211,7 @@ struct TaskRun<'a> {
 impl<'a> TaskRun<'a> {
     fn of(
         task: &'a EvalTask,
-        options: &'a CheckOptions,
+        options: &'a CheckOptions<'a>,
         sources: &'a Sources,
         folder: PathBuf,
         seal: &'a Path,
@@ -374,7 +360,7 @@ impl<'a> TaskRun<'a> {
 
     /// A fresh copy. `None` with a fault noted if the suite is to blame.
     fn copy(&mut self, files: Option<&TaskFiles>, with_hidden: bool) -> Result<Option<PathBuf>, CheckError> {
-        if self.options.watch.is_stopping() {
+        if self.options.world.watch.is_stopping() {
             return Err(CheckError::Stopped);
         }
         self.commands += 1;
@@ -453,46 +439,11 @@ impl<'a> TaskRun<'a> {
         Ok(CommandResult::Unusable)
     }
 
-    /// A command line in a copy, both its streams together, confined as the test command of a run is.
     fn shell(&self, command: &str, tree: &Path) -> Result<JobEnd, CheckError> {
         let own = self.folder.join(format!("own-{}", self.commands));
-        let private = PrivateFolders { home: own.join("home"), tmp: own.join("tmp") };
-        for folder in [&private.home, &private.tmp] {
-            os::private_directory().recursive(true).create(folder).map_err(machine)?;
-        }
-        let mut env = self.options.env.clone();
-        env.push(("TMPDIR".into(), private.tmp.clone().into()));
-        let sandbox = match &self.options.sandbox {
-            WorldSandbox::Off => None,
-            WorldSandbox::On { level, choice } => {
-                let objects = self.source.map(|source| source.stores.clone()).unwrap_or_default();
-                let facts = SandboxFacts {
-                    env: &self.options.env,
-                    private: &private,
-                    objects: &objects,
-                    checkout: self.seal,
-                    choice,
-                };
-                let policy = SandboxPolicy::for_command(facts, tree);
-                Some(Sandbox { level: level.clone(), policy, me: self.options.me.clone() })
-            }
-        };
-        let job = Job {
-            program: "/bin/sh".into(),
-            // Thousands of test names are more than one argument can hold.
-            args: vec!["-c".into(), "exec 2>&1\neval \"$(cat)\"".into()],
-            env,
-            cwd: tree.to_path_buf(),
-            stdin: command.as_bytes().to_vec(),
-            stdout: Sink::Memory { keep: OUTPUT },
-            stderr: Sink::nothing(),
-            limits: JobLimits { total: self.task.limit, ..JobLimits::default() },
-            tag: format!("eval.{}", nonce()),
-            sandbox,
-        };
-        let ended = proc::run(job, &self.options.watch, &mut |_, _| {});
-        let _ = remove_beneath(&own);
-        Ok(ended)
+        let objects = self.source.map(|source| source.stores.clone()).unwrap_or_default();
+        let place = CommandPlace { tree, own: &own, objects: &objects, seal: self.seal };
+        self.options.world.shell(command, place, self.task.limit)
     }
 
     fn fault(&mut self, line: u32, text: String, remedy: &str, output: Vec<String>) {
@@ -505,21 +456,4 @@ impl<'a> TaskRun<'a> {
             output,
         });
     }
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
-fn machine(error: std::io::Error) -> CheckError {
-    CheckError::Machine(error.to_string())
-}
-
-fn short(text: &str) -> String {
-    cut(&safe_line(text), COLUMNS)
-}
-
-/// What a person needs to see why a command failed.
-fn last_lines(output: &[u8]) -> Vec<String> {
-    let text = String::from_utf8_lossy(output);
-    let lines: Vec<String> = text.lines().map(short).filter(|line| !line.is_empty()).collect();
-    let from = lines.len().saturating_sub(LINES);
-    lines.into_iter().skip(from).collect()
 }

@@ -1,5 +1,6 @@
 //! The folders of a task: what may be in them.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Component, Path};
@@ -53,6 +54,25 @@ pub(super) fn look(root: &Path) -> io::Result<FolderLook> {
         }
     }
     Ok(found)
+}
+
+/// Paths of all files and links below a folder, with `/` between names. Folders that can't be read are left out, as are names
+/// that are no text.
+pub(super) fn files_below(root: &Path) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut folders = vec![String::new()];
+    while let Some(below) = folders.pop() {
+        for entry in fs::read_dir(root.join(&below)).into_iter().flatten().flatten() {
+            let (Ok(name), Ok(kind)) = (entry.file_name().into_string(), entry.file_type()) else { continue };
+            let path = if below.is_empty() { name } else { format!("{below}/{name}") };
+            if kind.is_dir() {
+                folders.push(path);
+            } else {
+                found.insert(path);
+            }
+        }
+    }
+    found
 }
 
 /// Whether a link that is this deep in a folder stays in it, also by way of other such links: `..` comes first or not at

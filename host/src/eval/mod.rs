@@ -1,11 +1,18 @@
 //! Suites of tasks for evaluation: what a task is, how a suite is read, and the proof that each task measures what it says.
 //!
 //! A suite may come from anybody. Reading it runs nothing; its commands run in the sandbox of test commands, in copies that
-//! are removed afterwards. Deliberately absent: agents, and runs of archeflow.
+//! are removed afterwards. [`arms`] has the ways of working that are compared; [`run`] tries each task in each of them, by
+//! runs of archeflow in repositories of their own.
 
+pub mod arms;
 pub mod check;
+pub mod confined;
 mod copy;
 mod folders;
+pub mod pack;
+pub mod population;
+pub mod record;
+pub mod run;
 pub mod suite;
 pub mod swe;
 

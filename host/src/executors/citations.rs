@@ -91,6 +91,44 @@ impl CitedFiles for FolderFiles {
     }
 }
 
+/// Files that are in memory.
+struct MemoryFiles<'a>(&'a BTreeMap<String, String>);
+
+impl MemoryFiles<'_> {
+    fn text(&self, path: &[u8]) -> Option<&str> {
+        std::str::from_utf8(path).ok().and_then(|path| self.0.get(path)).map(String::as_str)
+    }
+}
+
+impl CitedFiles for MemoryFiles<'_> {
+    fn load(&mut self, _paths: &[&[u8]]) -> Result<(), runner::Error> {
+        Ok(())
+    }
+
+    fn line_count(&mut self, path: &[u8]) -> Result<Option<usize>, runner::Error> {
+        Ok(self.text(path).map(|text| text.lines().count()))
+    }
+
+    fn line(&mut self, path: &[u8], number: usize) -> Result<Option<Vec<u8>>, runner::Error> {
+        let line = self.text(path).and_then(|text| text.lines().nth(number.checked_sub(1)?));
+        Ok(line.map(|line| line.as_bytes().to_vec()))
+    }
+
+    fn any_line(&mut self, path: &[u8], is: &dyn Fn(&[u8]) -> bool) -> Result<bool, runner::Error> {
+        Ok(self.text(path).is_some_and(|text| text.lines().any(|line| is(line.as_bytes()))))
+    }
+}
+
+/// Looks up what is cited in files that are in memory, where there is neither commit nor folder.
+pub(crate) fn look_up_in_memory(
+    files: &BTreeMap<String, String>,
+    changed: &[String],
+    findings: &mut [Finding],
+) {
+    // Nothing is read, so nothing can fail.
+    let _ = look_up(&mut MemoryFiles(files), changed, findings);
+}
+
 /// Marks every citation of a review as found or not, and every finding with the code it is about.
 pub(crate) fn resolve(
     repo: &Repo,

@@ -125,7 +125,7 @@ fn variables(world: &World, place: &AgentPlace<'_>, start: &Start) -> Vec<(OsStr
     let users = place.held.map_or(&world.own, |held| &held.variables);
     let own = users.iter().filter(|(name, _)| match place.agent {
         AgentBackend::Cli(client, _) => name == "HOME" || client.own.iter().any(|own| name == own),
-        AgentBackend::Cmd(_) | AgentBackend::Script(_) => false,
+        AgentBackend::Cmd(_) | AgentBackend::Script(_) | AgentBackend::Sim(_) => false,
     });
     let mut all: Vec<(OsString, OsString)> = place.env.iter().chain(&start.env).cloned().collect();
     // Last, so that it wins: the home of the process is another one, and the user's things are in the user's.

@@ -304,7 +304,7 @@ fn verifies(run: &Run) -> bool {
 fn schema(run: &Run, start: &AgentStart) -> Option<&'static str> {
     let takes_one = match AgentBackend::parse(&start.agent, Path::new("/")) {
         Ok(AgentBackend::Cli(client, _)) => client.takes_schema,
-        Ok(AgentBackend::Cmd(_) | AgentBackend::Script(_)) | Err(_) => false,
+        Ok(AgentBackend::Cmd(_) | AgentBackend::Script(_) | AgentBackend::Sim(_)) | Err(_) => false,
     };
     let schema = match verifies(run) {
         true => read::schema_with_reproductions(start.role),
@@ -410,11 +410,13 @@ fn lay_out(
     start: &AgentStart,
     sees: &BTreeSet<Sight>,
 ) -> Result<ContextSources, Error> {
-    let allowed = attention::allowed(start.role);
-    let wants = |sight: Sight| allowed.contains(&sight) && sees.contains(&sight);
+    // What a review is about has a description of its own.
+    let unplanned = run.review.is_none() && !run.is_planned();
+    let shown = attention::shown(start.role, sees, unplanned);
+    let wants = |sight: Sight| shown.contains(&sight);
     let cycle = run.cycle();
     let answered = |role: Role| cycle.and_then(|cycle| cycle.answer_of(role));
-    let mut desk = ContextSources { task: run.task(), ..ContextSources::default() };
+    let mut desk = ContextSources { task: run.task(), unplanned, ..ContextSources::default() };
     if let Some(opened) = &run.review {
         // The change's own description is the only plan.
         if wants(Sight::Proposal) {

@@ -24,7 +24,7 @@ impl KeyHolding {
         let WorldSandbox::On { choice, .. } = &world.sandbox else { return Ok(None) };
         let (client, model) = match agent {
             _ if !choice.hold_keys => return Ok(None),
-            AgentBackend::Script(_) => return Ok(None),
+            AgentBackend::Script(_) | AgentBackend::Sim(_) => return Ok(None),
             AgentBackend::Cli(client, model) if client.rest != Rest::Command => (client, model),
             AgentBackend::Cmd(_) | AgentBackend::Cli(..) => return without_secrets(world).map(|()| None),
         };

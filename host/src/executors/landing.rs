@@ -212,16 +212,7 @@ pub(super) fn land(
     if let Err(what) = verify(world, &step, intent, work, chain) {
         return refused(Refusal::Fault, format!("the landed branch is not what was tested: {what}"));
     }
-    RunMerged {
-        start_seq: seq,
-        base: intent.target.clone(),
-        strategy: intent.strategy,
-        old: intent.old.clone(),
-        commit: intent.new.clone(),
-        tree: intent.tree.clone(),
-        moved,
-    }
-    .into()
+    RunMerged::by(seq, intent, moved).into()
 }
 
 pub(super) fn carry_out(

@@ -39,6 +39,7 @@ use crate::world::World;
 
 pub(crate) use agent::{ANSWER, STREAM};
 pub use citations::look_up_in_folder;
+pub(crate) use citations::look_up_in_memory;
 pub(crate) use citations::resolve as resolve_citations;
 pub(crate) use client::remove_homes;
 pub use context::Error as DeskError;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::repo::{GitEnv, stores_from};
 use super::runner::{self, GitCommand};
 use super::side::{self, Layout};
-use super::{ObjectId, files};
+use super::{ObjectId, files, remove_beneath};
 
 /// For bundles and repositories of any size.
 const DEADLINE: Duration = Duration::from_secs(600);
@@ -138,6 +138,13 @@ impl FreshRepository<'_> {
         Ok(git.scratch().refreshing().deadline(DEADLINE))
     }
 
+    /// The name under which commits are made, whether or not the user has one.
+    pub fn set_author(&self, name: &str, email: &str) -> Result<(), FreshError> {
+        self.git()?.args(["config", "user.name", name]).done()?;
+        self.git()?.args(["config", "user.email", email]).done()?;
+        Ok(())
+    }
+
     pub fn commit_all(&self, message: &str) -> Result<(), FreshError> {
         self.git()?.args(["add", "--all", "--force", "."]).done()?;
         self.git()?.args(["commit", "--quiet", "--allow-empty", "-m", message]).done()?;
@@ -153,6 +160,45 @@ impl FreshRepository<'_> {
             false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
         })
     }
+}
+
+/// A bare repository with the branch of a fresh one, for machines that share nothing else with this one: it borrows no
+/// objects. It appears whole or not at all, in place of one that was there.
+pub fn bare_copy(tree: &Path, into: &Path) -> Result<(), FreshError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| FreshError::Io { path, source }
+    };
+    let tip = tip(tree)?;
+    let name = into.file_name().unwrap_or_default().to_string_lossy();
+    let half = into.with_file_name(format!("{name}.half"));
+    for path in [&half, into] {
+        remove_beneath(path).map_err(failed(path))?;
+    }
+    let git = || Ok::<_, FreshError>(GitCommand::new(&half)?.deadline(DEADLINE));
+    let format = if tip.as_str().len() == 64 { "sha256" } else { "sha1" };
+    std::fs::create_dir_all(&half).map_err(failed(&half))?;
+    git()?
+        .args(["init", "-q", "--bare", "--template=", "--initial-branch=main"])
+        .arg(format!("--object-format={format}"))
+        .done()?;
+    let refspec = format!("+{BRANCH}:{BRANCH}");
+    // Both are ours, so this transport is safe.
+    let fetch = git()?.env("GIT_ALLOW_PROTOCOL", "file").args([
+        "fetch",
+        "-q",
+        "--no-tags",
+        "--update-shallow",
+        "--end-of-options",
+    ]);
+    fetch.arg(tree.join(".git")).arg(refspec).done()?;
+    std::fs::rename(&half, into).map_err(failed(into))
+}
+
+/// The commit of the branch of a fresh repository.
+pub fn tip(tree: &Path) -> Result<ObjectId, FreshError> {
+    let tip = FreshRepository::at(tree).git()?.args(["rev-parse", "--verify", BRANCH]).done()?;
+    ObjectId::parse(tip.line()).map_err(|_| FreshError::NotUsable("its branch main has no commit".to_owned()))
 }
 
 const BRANCH: &str = "refs/heads/main";

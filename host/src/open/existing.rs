@@ -67,7 +67,7 @@ impl Project {
         }
         let settings = project.settings(&config::Flags::default(), file)?;
         let agents = project.renamed_agents(&run, flags, &settings)?;
-        let (_, personas) = project.personas()?;
+        let (_, personas) = project.personas(file)?;
         let mut driver = project.driver(opened.journal, run, personas, &settings)?;
         driver.agents = agents;
         projections::catch_up(&driver.world, &driver.run)?;

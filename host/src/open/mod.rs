@@ -271,8 +271,17 @@ impl Project {
         nearest_configured(repo, commit, &self.standing)
     }
 
-    pub fn persona(&self, name: &str) -> Result<personas::ResolvedPersona, Error> {
-        Ok(personas::find(name, &self.offer.files, self.approved, &self.user)?)
+    /// The archetype of this name, also from the folder that `--config` names.
+    pub fn persona(&self, name: &str, file: Option<&Path>) -> Result<personas::ResolvedPersona, Error> {
+        let (theirs, ours) = self.archetype_files(file)?;
+        Ok(personas::find(name, &theirs, self.approved, &ours)?)
+    }
+
+    /// The files of the repository and of the user that archetypes are looked for in.
+    pub fn archetype_files(&self, file: Option<&Path>) -> Result<(Vec<ConfigFile>, Vec<ConfigFile>), Error> {
+        let named = file.map(config::user::read_named).transpose()?;
+        let named = named.map(|named| named.others).unwrap_or_default();
+        Ok(personas::under(&named, &self.offer.files, &self.user))
     }
 
     /// Takes the repository's configuration from this commit.
@@ -323,15 +332,16 @@ impl Project {
     }
 
     /// Every archetype with the digest of the text in force.
-    fn personas(&self) -> Result<(Digests, BTreeMap<String, Persona>), Error> {
+    fn personas(&self, file: Option<&Path>) -> Result<(Digests, BTreeMap<String, Persona>), Error> {
         let mut digests = BTreeMap::new();
         let mut personas = BTreeMap::new();
+        let (theirs, ours) = self.archetype_files(file)?;
         let brought = match self.approved {
-            true => personas::names(&self.offer.files, &self.user),
-            false => personas::names(&[], &self.user),
+            true => personas::names(&theirs, &ours),
+            false => personas::names(&[], &ours),
         };
         for name in ARCHETYPES.iter().map(|(name, _)| (*name).to_owned()).chain(brought) {
-            let found = self.persona(&name)?;
+            let found = personas::find(&name, &theirs, self.approved, &ours)?;
             digests.insert(name.clone(), found.digest);
             personas.insert(name, found.persona);
         }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use archeflow_core::event::{Base, FORMAT, Past, RunStart};
-use archeflow_core::model::{Participant, Persona, Policy, Role, ShadowSet};
+use archeflow_core::model::{Participant, Persona, Policy, ShadowSet};
 use archeflow_core::run::Run;
 
 use super::team::{self, SelectedTeam};
@@ -128,11 +128,13 @@ impl Project {
             return Err(Error::Untrusted { what: what.join(", ") });
         }
         self.check_instructions(&settings)?;
-        let unwatched = personas::unwatched(&self.offer.files, self.approved, &self.user);
+        let file = request.config_file.as_deref();
+        let (theirs, ours) = self.archetype_files(file)?;
+        let unwatched = personas::unwatched(&theirs, self.approved, &ours);
         if !unwatched.is_empty() {
             return Err(Faults(unwatched).into());
         }
-        let (digests, personas) = self.personas()?;
+        let (digests, personas) = self.personas(file)?;
         team::apply_shadow_overrides(&mut settings, &shadows(&personas))?;
         let mut policy = settings.policy();
         policy.folder.clone_from(&self.folder);
@@ -150,7 +152,7 @@ impl Project {
             settings.policy().agents.instructions.into_iter().find(|path| !known.contains(path))
         {
             let why =
-                "it is listed only in a file given with --config. List it in your own configuration or the \
+                "it is listed only in what was given with --config. List it in your own configuration or the \
                        repository's"
                     .to_owned();
             return Err(Error::Instructions { path, why });
@@ -162,13 +164,12 @@ impl Project {
         Err(Error::Untrusted { what: what.join(", ") })
     }
 
-    /// The archetype that would be gatekeeper of a run that is not begun yet.
-    pub(super) fn gatekeeper(&self, request: &RunRequest) -> Result<Option<String>, Error> {
+    /// Who would take part in a run that is not begun yet.
+    pub(super) fn seats_of(&self, request: &RunRequest) -> Result<Vec<Participant>, Error> {
         let prepared = self.prepare(request)?;
         let target = self.target.as_ref().ok_or(git::repo::Error::Detached)?;
         let team = prepared.select_team(request, (&self.repo, &target.oid))?;
-        let seat = team.participants().iter().find(|seat| seat.role == Role::Gatekeeper);
-        Ok(seat.map(|seat| seat.archetype.clone()))
+        Ok(team.participants().to_vec())
     }
 
     pub(crate) fn claim(&self, name: &RunName<'_>) -> Result<Journal, Error> {

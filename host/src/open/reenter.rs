@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use archeflow_core::event::{Artifact, Imported, Report, RunReentered};
-use archeflow_core::model::{Answer, Phase, Reason, Role};
+use archeflow_core::model::{Answer, Participant, Phase, Reason, Role};
 use archeflow_core::read;
 
 use super::{Error, OpenedRun, Project, RunRequest};
@@ -34,7 +34,7 @@ impl Project {
         let known = self.places.events().join(format!("{id}.jsonl")).exists();
         let (driver, before) = if known {
             let (driver, _) = self.existing_with(id, file, flags)?;
-            require(&folder, phase, driver.run.seat(Role::Gatekeeper).map(|seat| seat.archetype).as_deref())?;
+            require(&folder, phase, &driver.run.seats())?;
             let landing = &driver.run.landing;
             let by_a_person =
                 driver.run.outcome.as_ref().is_some_and(|outcome| outcome.reason == Reason::Reverted);
@@ -50,7 +50,7 @@ impl Project {
                 config_file: file.map(PathBuf::from),
                 ..RunRequest::default()
             };
-            require(&folder, phase, self.gatekeeper(&request)?.as_deref())?;
+            require(&folder, phase, &self.seats_of(&request)?)?;
             let opened = self.run_for_artifacts(&request, id)?;
             (opened.driver, opened.before)
         };
@@ -59,15 +59,18 @@ impl Project {
     }
 }
 
-fn require(folder: &Path, phase: Phase, gatekeeper: Option<&str>) -> Result<(), Error> {
+fn require(folder: &Path, phase: Phase, seats: &[Participant]) -> Result<(), Error> {
     let needed: &[&str] = match phase {
         Phase::Plan => &[],
         Phase::Do => &["plan-creator.md"],
         Phase::Check => &["plan-creator.md", "do-maker.md", "do-maker-files.txt"],
         Phase::Act => &["plan-creator.md", "do-maker.md", "do-maker-files.txt"],
     };
-    let first = (phase == Phase::Act).then_some(gatekeeper).flatten().map(|name| format!("check-{name}.md"));
-    let mut needed = needed.iter().map(|name| (*name).to_owned()).chain(first);
+    let is_planned = seats.iter().any(|seat| seat.role == Role::Creator);
+    let needed = needed.iter().filter(|name| is_planned || **name != "plan-creator.md");
+    let gatekeeper = seats.iter().find(|seat| seat.role == Role::Gatekeeper);
+    let first = gatekeeper.filter(|_| phase == Phase::Act).map(|seat| format!("check-{}.md", seat.archetype));
+    let mut needed = needed.map(|name| (*name).to_owned()).chain(first);
     match needed.find(|name| !folder.join(name).is_file()) {
         Some(name) => {
             Err(Error::NoArtifact { path: folder.join(name).display().to_string(), phase: phase.name() })
@@ -82,7 +85,7 @@ fn gather(driver: &Driver, before: &[Report], folder: &Path, phase: Phase) -> Re
     for event in before {
         run.hear(0, event.clone());
     }
-    if phase >= Phase::Do {
+    if phase >= Phase::Do && run.is_planned() {
         let creator = run.sitting(Role::Creator);
         report.proposal = Some(import(folder, "plan-creator.md", &creator, Role::Creator, &[])?);
     }

@@ -93,7 +93,12 @@ pub(crate) fn create(dir: &Dir, name: &OsStr, bytes: &[u8]) -> Result<(), Error>
 
 /// Adds one line to a file that several processes share.
 pub fn append_line_locked(path: &Path, line: &str) -> Result<(), Error> {
-    if line.contains('\n') {
+    append_lines_locked(path, &[line.to_owned()])
+}
+
+/// The same with several lines.
+pub fn append_lines_locked(path: &Path, lines: &[String]) -> Result<(), Error> {
+    if lines.iter().any(|line| line.contains('\n')) {
         let source = io::Error::new(io::ErrorKind::InvalidInput, "a line cannot contain a line break");
         return Err(Error::io("append to", path, source));
     }
@@ -102,12 +107,14 @@ pub fn append_line_locked(path: &Path, line: &str) -> Result<(), Error> {
     let mut file = dir.file(name, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE)?;
     lock(&file, path)?;
 
-    let mut bytes = Vec::with_capacity(line.len() + 2);
+    let mut bytes = Vec::with_capacity(lines.iter().map(|line| line.len() + 1).sum::<usize>() + 1);
     if ends_mid_line(&file).map_err(|e| Error::io("read", path, e))? {
         bytes.push(b'\n');
     }
-    bytes.extend_from_slice(line.as_bytes());
-    bytes.push(b'\n');
+    for line in lines {
+        bytes.extend_from_slice(line.as_bytes());
+        bytes.push(b'\n');
+    }
     file.write_all(&bytes).and_then(|()| file.sync_data()).map_err(|e| Error::io("append to", path, e))?;
     if fresh { dir.sync() } else { Ok(()) }
 }

@@ -110,7 +110,7 @@ impl<'a> Attempt<'a> {
                 let share = inputs.share.map(|share| Money(share.0.saturating_sub(earlier.cost.0)));
                 Some(Seat::new(world, (&inputs.start, inputs.schema, share), (client, model), &folder))
             }
-            Ok(AgentBackend::Cmd(_) | AgentBackend::Script(_)) | Err(_) => None,
+            Ok(AgentBackend::Cmd(_) | AgentBackend::Script(_) | AgentBackend::Sim(_)) | Err(_) => None,
         };
         Attempt { world, inputs, brief, earlier, folder, seat }
     }
