@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "fleet/evaluation.rs"]
+mod evaluation;
 #[path = "fleet/faults.rs"]
 mod faults;
 #[path = "../../fleet/tests/common/program.rs"]

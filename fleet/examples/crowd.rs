@@ -2,11 +2,12 @@
 //! the work of the server and of the conductor.
 //!
 //! ```text
-//! crowd work <slots> <join file>…           until standard input ends
+//! crowd work <slots> <milliseconds> <join file>…      until standard input ends; each order takes that long
 //! crowd appends <a second> <count> <join file>
 //! ```
 //!
-//! Both print one JSON object with what was measured.
+//! Both print one JSON object with what was measured. Of each order that is its wait: from the server's disk to the worker, and
+//! how much of that there was a free slot. A conductor gives a tenth more orders than there are slots, and those wait for one.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "what it measures is its output")]
 
@@ -40,9 +41,14 @@ fn main() -> Result<(), Fault> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
-        ["work", slots, joins @ ..] if !joins.is_empty() => work(slots.parse()?, joins),
+        ["work", slots, takes, joins @ ..] if !joins.is_empty() => {
+            work(slots.parse()?, Duration::from_millis(takes.parse()?), joins)
+        }
         ["appends", rate, count, join] => appends(rate.parse()?, count.parse()?, join),
-        _ => Err("crowd work <slots> <join file>… | crowd appends <a second> <count> <join file>".into()),
+        _ => Err(
+            "crowd work <slots> <milliseconds> <join file>… | crowd appends <a second> <count> <join file>"
+                .into(),
+        ),
     }
 }
 
@@ -51,12 +57,20 @@ fn main() -> Result<(), Fault> {
 struct Crowd {
     over: AtomicBool,
     orders: AtomicU64,
-    /// From the server's disk to the worker, in milliseconds.
-    waits: Mutex<Vec<f64>>,
+    waits: Mutex<Vec<OrderWait>>,
+    /// How long an order is worked on.
+    takes: Duration,
 }
 
-fn work(slots: u32, joins: &[&str]) -> Result<(), Fault> {
-    let crowd = Crowd::default();
+/// In milliseconds.
+#[derive(Clone, Copy)]
+struct OrderWait {
+    from_disk: f64,
+    with_free_slot: f64,
+}
+
+fn work(slots: u32, takes: Duration, joins: &[&str]) -> Result<(), Fault> {
+    let crowd = Crowd { takes, ..Crowd::default() };
     let members: Vec<Member> =
         joins.iter().map(|join| Member::join(Path::new(join), slots)).collect::<Result<_, Fault>>()?;
     thread::scope(|scope| {
@@ -71,7 +85,9 @@ fn work(slots: u32, joins: &[&str]) -> Result<(), Fault> {
     });
     let waits = crowd.waits.into_inner().unwrap_or_else(PoisonError::into_inner);
     let orders = crowd.orders.into_inner();
-    println!("{}", json!({ "orders": orders, "dispatch_ms": figures(waits) }));
+    let dispatch = figures(waits.iter().map(|wait| wait.from_disk).collect());
+    let free = figures(waits.iter().map(|wait| wait.with_free_slot).collect());
+    println!("{}", json!({ "orders": orders, "dispatch_ms": dispatch, "with_free_slot_ms": free }));
     Ok(())
 }
 
@@ -114,13 +130,18 @@ impl Member {
     }
 
     fn serve(&self, crowd: &Crowd) {
+        let mut free_at = None;
         while !crowd.over.load(Ordering::SeqCst) {
+            let asked_at = *free_at.get_or_insert_with(clock::now);
             let Ok(Some(delivery)) = self.bus.take("any", WAIT) else { continue };
+            free_at = None;
             if let Some(kept_at) = kept_at(&delivery) {
-                let wait = clock::now().saturating_sub(kept_at) as f64;
+                let (now, since) = (clock::now(), kept_at.max(asked_at));
+                let from_disk = now.saturating_sub(kept_at) as f64;
+                let wait = OrderWait { from_disk, with_free_slot: now.saturating_sub(since) as f64 };
                 crowd.waits.lock().unwrap_or_else(PoisonError::into_inner).push(wait);
             }
-            if let Err(error) = self.perform(&delivery) {
+            if let Err(error) = self.perform(&delivery, crowd.takes) {
                 eprintln!("{}: {error}", self.name);
                 continue;
             }
@@ -129,8 +150,8 @@ impl Member {
     }
 
     /// One line in the run's journal, the report, and the order is done with.
-    fn perform(&self, delivery: &Delivery) -> Result<(), Fault> {
-        let order: FleetOrder = message::read(&delivery.bytes)?;
+    fn perform(&self, delivery: &Delivery, takes: Duration) -> Result<(), Fault> {
+        let order: FleetOrder = message::read_order(&delivery.bytes)?;
         let held = Held { sprint: order.sprint.clone(), seq: order.seq };
         self.holds.lock().unwrap_or_else(PoisonError::into_inner).push(held.clone());
         let run = run_of(&order);
@@ -144,6 +165,7 @@ impl Member {
             headers: &headers,
             bytes: &line,
         })?;
+        thread::sleep(takes);
         let report = FleetReport {
             v: FORMAT,
             start_seq: order.seq,
@@ -180,7 +202,7 @@ fn event(order: &FleetOrder, run_id: String) -> Result<SprintEvent, Fault> {
         busy: None,
     };
     match &order.work {
-        Work::Run { .. } | Work::Resume { .. } => {
+        Work::Run { .. } | Work::Resume { .. } | Work::Trial { .. } => {
             Ok(SprintEvent::Ended { start_seq: order.seq, end: end(RunStatus::AwaitingMerge, None) })
         }
         Work::Land { .. } => {

@@ -111,6 +111,12 @@ pub trait Bus: Send + Sync {
     /// The first message on a subject (which may have wildcards) at or after a position.
     fn next_from(&self, stream: &str, subject: &str, seq: BusSeq) -> Result<Option<Kept>, BusError>;
 
+    /// Makes a work queue before its first message, so that those who take from it wait there already. Only a help: it is made
+    /// with its first message otherwise.
+    fn prepare(&self, _queue: &str) -> Result<(), BusError> {
+        Ok(())
+    }
+
     /// The next message of a work queue, leased; `None` if there was none in this time.
     fn take(&self, queue: &str, wait: Duration) -> Result<Option<Delivery>, BusError>;
 

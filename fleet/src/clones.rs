@@ -44,11 +44,21 @@ impl Clones {
         &self.folder
     }
 
-    /// The clone of a repository, as its remote is now. Errors are git's words.
-    pub fn ready(&self, repository: &Repository) -> Result<ReadyClone, String> {
+    /// What runs in these clones are started with.
+    pub fn env(&self) -> &ProcessEnv {
+        &self.env
+    }
+
+    /// The name of a repository's clone.
+    pub fn name_of(repository: &Repository) -> String {
         let hash = blake3::hash(repository.url.as_bytes()).to_hex();
         let name: String = names::token(&repository.name).chars().take(80).collect();
-        let name = format!("{name}-{}", hash.get(..8).unwrap_or_default());
+        format!("{name}-{}", hash.get(..8).unwrap_or_default())
+    }
+
+    /// The clone of a repository, as its remote is now. Errors are git's words.
+    pub fn ready(&self, repository: &Repository) -> Result<ReadyClone, String> {
+        let name = Clones::name_of(repository);
         let branch = repository.branch.strip_prefix("refs/heads/").unwrap_or(&repository.branch);
         let clone = ReadyClone { path: self.folder.join(&name), name, branch: branch.to_owned() };
         let busy = {

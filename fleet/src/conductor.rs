@@ -8,6 +8,7 @@ mod desk;
 mod gates;
 mod rounds;
 mod sources;
+mod trials;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -34,8 +35,13 @@ use crate::sprint_log::SprintLog;
 use desk::Desk;
 use sources::{Repositories, RunsOnBus};
 
+pub use trials::{EvaluationFault, FleetEvaluation, FleetTrials, TrialRemotes, Trialling};
+
 /// Before something that failed is tried again.
 const NAP: Duration = Duration::from_secs(1);
+/// From this number of open orders on, reports arrive continuously, and those of one moment are recorded together.
+const MANY: usize = 64;
+const GATHERS: Duration = Duration::from_millis(20);
 /// Ends in a row without a beginning after which a repository is held back.
 const IN_A_ROW: u32 = 3;
 /// Orders that one session gives again get numbers below this, and the next session's begin above: the server drops messages
@@ -69,7 +75,8 @@ pub struct FleetCrew {
 struct Shared {
     bus: Arc<dyn Bus>,
     how: Conducting,
-    log: SprintLog,
+    /// Without one, what follows from a report is kept by the one who asked for it.
+    log: Option<SprintLog>,
     begun: Instant,
     desk: Mutex<Desk>,
     runs: Mutex<RunsOnBus>,
@@ -91,6 +98,35 @@ impl FleetCrew {
         };
         let left: BTreeSet<Seq> =
             open.iter().filter(|(_, order)| is_ours(order)).map(|(seq, _)| *seq).collect();
+        Ok(FleetCrew { shared: Arc::new(Shared::new(bus, how, Some(log), left)?) })
+    }
+
+    /// Listens to workers from now on. The loop is woken through `post`.
+    pub fn start(&self, post: Sender<SprintMessage>) {
+        *self.shared.post.lock().unwrap_or_else(PoisonError::into_inner) = Some(post);
+        rounds::start(&self.shared);
+    }
+
+    /// Lets go of everything; the runs continue. What was waited for ends as stopped.
+    pub fn abandon(&self) {
+        self.shared.abandon();
+    }
+}
+
+impl Drop for FleetCrew {
+    fn drop(&mut self) {
+        self.abandon();
+    }
+}
+
+impl Shared {
+    /// `left` are orders of earlier sessions that may be under way, or answered.
+    fn new(
+        bus: Arc<dyn Bus>,
+        how: Conducting,
+        log: Option<SprintLog>,
+        left: BTreeSet<Seq>,
+    ) -> Result<Shared, BusError> {
         let lease_ms = u64::try_from(how.lease.as_millis()).unwrap_or(u64::MAX);
         let desk = Desk::new(&how.sprint, lease_ms, left);
         let shared = Shared {
@@ -106,32 +142,22 @@ impl FleetCrew {
         if !shared.desk().left.is_empty() {
             shared.find_left()?;
         }
-        Ok(FleetCrew { shared: Arc::new(shared) })
+        Ok(shared)
     }
 
-    /// Listens to workers from now on. The loop is woken through `post`.
-    pub fn start(&self, post: Sender<SprintMessage>) {
-        *self.shared.post.lock().unwrap_or_else(PoisonError::into_inner) = Some(post);
-        rounds::start(&self.shared);
-    }
-
-    /// Lets go of everything; the runs continue. What was waited for ends as stopped.
-    pub fn abandon(&self) {
-        let unrecorded = self.shared.desk().abandon();
+    fn abandon(&self) {
+        let unrecorded = self.desk().abandon();
         // The next conductor gets them at once.
         for token in unrecorded {
-            let _ = self.shared.bus.lease(&token, Lease::Back(Duration::ZERO));
+            let _ = self.bus.lease(&token, Lease::Back(Duration::ZERO));
         }
     }
-}
 
-impl Drop for FleetCrew {
-    fn drop(&mut self) {
-        self.abandon();
+    /// The number of the first copy of an order that this session gives.
+    fn again(&self) -> u32 {
+        u32::try_from(self.how.session.saturating_sub(1)).unwrap_or(u32::MAX).saturating_mul(AGAIN)
     }
-}
 
-impl Shared {
     fn desk(&self) -> MutexGuard<'_, Desk> {
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -155,28 +181,44 @@ impl Shared {
     /// An order from here to its report. `most` is what the run may spend, if its money is to be reserved.
     fn perform(&self, seq: Seq, item: &QueueItem, run_id: &str, work: Work, most: Option<Money>) -> RunEnd {
         let project = &item.project;
+        let answer = self.answer_to(seq, || {
+            let repository = self.repository(project)?;
+            self.pass_gates(project, run_id, most)?;
+            Ok(FleetOrder {
+                v: FORMAT,
+                sprint: self.how.sprint.clone(),
+                seq,
+                again: self.again(),
+                work,
+                repository,
+                needs: self.how.needs.clone(),
+                said: self.how.said.clone(),
+                min_version: env!("CARGO_PKG_VERSION").to_owned(),
+            })
+        });
+        match answer {
+            Ok(end) => {
+                self.settle(project, run_id, most.is_some(), &end);
+                self.judged(project, end)
+            }
+            Err(why) => unreported(run_id, why),
+        }
+    }
+
+    /// What is reported of an order. It is only made if no worker has it from an earlier session.
+    fn answer_to(
+        &self,
+        seq: Seq,
+        order: impl FnOnce() -> Result<FleetOrder, Unordered>,
+    ) -> Result<RunEnd, Unordered> {
         let (tell, end) = channel();
         let is_given = match self.desk().wait_for(seq, tell, self.now()) {
-            desk::Waits::Over => return stopped(run_id),
+            desk::Waits::Over => return Err(Unordered::Stopped),
             desk::Waits::ForReport => true,
             desk::Waits::ForOrder => false,
         };
         if !is_given {
-            let begun = self.repository(project).and_then(|repository| {
-                self.pass_gates(project, run_id, most)?;
-                let order = FleetOrder {
-                    v: FORMAT,
-                    sprint: self.how.sprint.clone(),
-                    seq,
-                    again: u32::try_from(self.how.session.saturating_sub(1))
-                        .unwrap_or(u32::MAX)
-                        .saturating_mul(AGAIN),
-                    work,
-                    repository,
-                    needs: self.how.needs.clone(),
-                    said: self.how.said.clone(),
-                    min_version: env!("CARGO_PKG_VERSION").to_owned(),
-                };
+            let begun = order().and_then(|order| {
                 if !self.desk().give(&order, self.now()) {
                     return Err(Unordered::Stopped);
                 }
@@ -184,15 +226,10 @@ impl Shared {
             });
             if let Err(why) = begun {
                 self.desk().forget(seq);
-                return match why {
-                    Unordered::Stopped => stopped(run_id),
-                    Unordered::Unusable(why) => unusable(run_id, why),
-                };
+                return Err(why);
             }
         }
-        let Ok(end) = end.recv() else { return stopped(run_id) };
-        self.settle(project, run_id, most.is_some(), &end);
-        self.judged(project, end)
+        end.recv().map_err(|_| Unordered::Stopped)
     }
 
     /// Publishes an order, again while there is no answer.
@@ -278,6 +315,14 @@ fn stopped(run_id: &str) -> RunEnd {
     RunEnd { stopped: true, ..unstarted(run_id, "it was stopped".to_owned()) }
 }
 
+/// In place of a report.
+fn unreported(run_id: &str, why: Unordered) -> RunEnd {
+    match why {
+        Unordered::Stopped => stopped(run_id),
+        Unordered::Unusable(why) => unusable(run_id, why),
+    }
+}
+
 fn unusable(run_id: &str, why: String) -> RunEnd {
     RunEnd { reason: Some(Reason::GitFault), ..unstarted(run_id, why) }
 }
@@ -333,7 +378,7 @@ impl SprintCrew for FleetCrew {
     }
 
     fn recorded(&self, lines: u64, answered: &[Seq]) -> Result<(), NotKept> {
-        let kept = self.shared.log.publish(lines);
+        let kept = self.shared.log.as_ref().map_or(Ok(()), |log| log.publish(lines));
         if let Err(NotKept::Fenced(_)) = &kept {
             self.abandon();
         }
@@ -341,6 +386,10 @@ impl SprintCrew for FleetCrew {
         let tokens = self.shared.desk().recorded(answered);
         self.shared.bus.done_with(&tokens);
         Ok(())
+    }
+
+    fn gathers(&self, open: usize) -> Duration {
+        if open < MANY { Duration::ZERO } else { GATHERS }
     }
 
     fn warnings(&self, sprint: &Sprint) -> Vec<String> {

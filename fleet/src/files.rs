@@ -13,6 +13,8 @@ use crate::message::FORMAT;
 use crate::names;
 
 const PART: usize = 512 * 1024;
+/// In place of a line, for what an order brings along.
+const ORDER: Seq = 0;
 /// In bytes, of one file.
 const LARGEST: u64 = 512 << 20;
 
@@ -91,6 +93,19 @@ pub fn find<'a>(all: &'a [FleetFile], named: &NamedArtifact) -> Option<&'a Fleet
         (file.line, &file.name) == (named.line, &named.name) && digest.is_none_or(|digest| file.is(digest))
     };
     all.iter().rev().find(is_it)
+}
+
+/// What an order brings along: it is kept with the run's files, before its first line. Returns the hash of its content.
+pub fn put_for_order(bus: &dyn Bus, run: &str, name: &str, bytes: &[u8]) -> Result<String, BusError> {
+    put(bus, run, ORDER, name, bytes)?;
+    Ok(blake3::hash(bytes).to_hex().to_string())
+}
+
+/// What an order brought along; nothing if the server does not have it.
+pub fn get_for_order(bus: &dyn Bus, run: &str, hash: &str) -> Result<Option<Vec<u8>>, BusError> {
+    let all = list(bus, run)?;
+    let file = all.iter().find(|file| file.line == ORDER && file.hash == hash);
+    file.map_or(Ok(None), |file| get(bus, file))
 }
 
 /// The content of a file; nothing if the server has lost a part of it.

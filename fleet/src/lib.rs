@@ -11,6 +11,7 @@ pub mod clones;
 pub mod conductor;
 pub mod dispatch;
 pub mod files;
+pub mod hold;
 pub mod join;
 pub mod journal;
 pub mod keys;

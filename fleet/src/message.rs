@@ -9,8 +9,10 @@ use archeflow_core::sprint::queue::QueueItem;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// The format of all messages.
+/// The format of all messages but those of [`TRIAL_FORMAT`].
 pub const FORMAT: u32 = 1;
+/// The format of orders with a trial. Workers that do not know them leave them to others.
+pub const TRIAL_FORMAT: u32 = 2;
 
 /// What a conductor wants done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +56,41 @@ pub enum Work {
     Batch {
         candidates: Vec<Candidate>,
     },
+    /// A run of an evaluation. It uses nothing of [`FleetOrder::said`].
+    Trial {
+        trial: TrialWork,
+    },
+}
+
+/// What a worker has to know of a trial. It has no arguments for a command line: the worker makes that itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrialWork {
+    /// Unique in its evaluation; the run is named after it.
+    pub name: String,
+    pub task: String,
+    /// The commit at which the branch of its repository is before the run.
+    pub base: String,
+    /// The packed arm, by the hash of its content. It is kept with the files of the run.
+    pub arm: String,
+    pub agent: TrialPlayer,
+    /// Without one, the run has no tests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test_command: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_usd: Option<Money>,
+    /// How long the run may be driven, all workers together. One that has used it up is reported with
+    /// [`archeflow_core::model::Reason::Budget`] and without a status.
+    pub limit_ms: u64,
+}
+
+/// Who plays all roles.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrialPlayer {
+    /// An agent as it is typed for a run.
+    Named(String),
+    /// Simulated agents, by the hash of their setup. It is kept with the files of the run.
+    Simulated(String),
 }
 
 /// A repository as every machine of the fleet reaches it.
@@ -133,8 +170,8 @@ pub enum ControlCommand {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    #[error("it was written by a newer version (format {found}; this one reads {FORMAT})")]
-    Newer { found: u64 },
+    #[error("it was written by a newer version (format {found}; this one reads {reads})")]
+    Newer { found: u64, reads: u32 },
     #[error("it can't be read: {0}")]
     Broken(String),
 }
@@ -144,14 +181,27 @@ struct Version {
     v: u64,
 }
 
-/// Reads one of the messages above.
+/// Reads one of the messages above, but no order.
 pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Unreadable> {
+    read_up_to(FORMAT, bytes)
+}
+
+pub fn read_order(bytes: &[u8]) -> Result<FleetOrder, Unreadable> {
+    read_up_to(TRIAL_FORMAT, bytes)
+}
+
+fn read_up_to<T: DeserializeOwned>(newest: u32, bytes: &[u8]) -> Result<T, Unreadable> {
     let broken = |error: serde_json::Error| Unreadable::Broken(error.to_string());
     let version: Version = serde_json::from_slice(bytes).map_err(broken)?;
-    if version.v > u64::from(FORMAT) {
-        return Err(Unreadable::Newer { found: version.v });
+    if version.v > u64::from(newest) {
+        return Err(Unreadable::Newer { found: version.v, reads: newest });
     }
     serde_json::from_slice(bytes).map_err(broken)
+}
+
+/// What a worker of this version offers, and nobody else: trials that are compared are performed by one version.
+pub fn exactly(version: &str) -> String {
+    format!("version:{version}")
 }
 
 /// The name of what an order needs: one queue for all orders that need the same.

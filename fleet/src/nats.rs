@@ -47,7 +47,7 @@ pub struct NatsBus {
 }
 
 /// How often a queue that nobody has made is looked for.
-const LOOK: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_millis(250);
 /// How long a server reads its configuration, at most.
 const READING: Duration = Duration::from_secs(3);
 
@@ -251,13 +251,14 @@ impl NatsBus {
 impl Bus for NatsBus {
     fn put(&self, put: Put<'_>) -> Result<PutEnd, BusError> {
         let stream = layout::stream_of(put.subject)?;
-        if put.subject.starts_with("af1.o.") {
-            match self.make(&QueuePlace::of(put.subject)?) {
-                // The one who may give orders may make queues; anybody else is refused below.
-                Ok(()) | Err(BusError::Denied(_)) => {}
-                Err(error) => return Err(error),
-            }
-        }
+        let is_order = put.subject.starts_with("af1.o.");
+        let queue = is_order.then(|| QueuePlace::of(put.subject)).transpose()?;
+        let make = || match queue.as_ref().map_or(Ok(()), |place| self.make(place)) {
+            // The one who may give orders may make queues; anybody else is refused below.
+            Ok(()) | Err(BusError::Denied(_)) => Ok(()),
+            Err(error) => Err(error),
+        };
+        make()?;
         let headers = headers(&put)?;
         let bytes = Bytes::copy_from_slice(put.bytes);
         let Some(answer) = self.link.ask(put.subject, headers, bytes, self.options.limit)? else {
@@ -265,7 +266,11 @@ impl Bus for NatsBus {
         };
         match api_answer(&answer.payload) {
             Ok(answer) => match answer["seq"].as_u64() {
-                Some(seq) => Ok(PutEnd::Kept(seq)),
+                Some(seq) => {
+                    // The connection may have been made anew meanwhile, to a server that has lost its queues.
+                    make()?;
+                    Ok(PutEnd::Kept(seq))
+                }
                 None => Err(BusError::Wrong("the server's answer has no number".to_owned())),
             },
             Err(Fault::Code(WRONG_LAST | WRONG_LAST_CONSTANT, _)) => Ok(PutEnd::Refused),
@@ -282,6 +287,10 @@ impl Bus for NatsBus {
 
     fn next_from(&self, stream: &str, subject: &str, seq: BusSeq) -> Result<Option<Kept>, BusError> {
         self.read(stream, &json!({"seq": seq.max(1), "next_by_subj": subject}))
+    }
+
+    fn prepare(&self, queue: &str) -> Result<(), BusError> {
+        self.make_queue(queue)
     }
 
     fn take(&self, queue: &str, wait: Duration) -> Result<Option<Delivery>, BusError> {

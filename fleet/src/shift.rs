@@ -8,6 +8,7 @@ mod lines;
 mod patience;
 mod place;
 mod pulse;
+mod trial;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -19,6 +20,7 @@ use std::time::Duration;
 use archeflow_core::sprint::event::RunEnd;
 use archeflow_host::open::ProcessEnv;
 use archeflow_host::platform::files as os;
+use archeflow_host::platform::machine;
 use archeflow_host::store::lock::{self, Lock};
 use archeflow_host::{probe, proc};
 
@@ -32,11 +34,14 @@ use crate::worker::{self, Served};
 
 use held::HeldOrder;
 use place::{OrderPlace, Task};
+use trial::Evaluations;
 
 /// Between two looks at the queues.
 const LOOK: Duration = Duration::from_millis(250);
 /// While the server is away.
 const AWAY: Duration = Duration::from_secs(1);
+/// When an order comes back that came again while its run is being stopped here.
+const ENDING: Duration = Duration::from_secs(5);
 /// The lease of a queue that says none.
 const USUAL_LEASE: Duration = Duration::from_secs(60);
 
@@ -100,7 +105,7 @@ struct Shop {
     bus: Arc<dyn Bus>,
     join: JoinFile,
     clones: Clones,
-    env: ProcessEnv,
+    evaluations: Evaluations,
     /// Of the processes that this worker starts, also from one start to the next.
     tag: String,
     scratch: ScratchFolder,
@@ -181,7 +186,10 @@ pub fn work(
     }
     let _alone = Lock::take(&setup.folder, "worker", Duration::ZERO)
         .map_err(|source| ShiftFault::InUse { folder: setup.folder.clone(), source })?;
+    // Most of what was needed until now is not needed again, and a worker may wait for days.
+    machine::release_program();
     let Some((bus, pulse)) = connect(setup, stop, observer)? else { return Ok(()) };
+    machine::release_program();
     let place = blake3::hash(os::bytes(setup.folder.as_os_str())).to_hex();
     let place = place.get(..8).unwrap_or_default();
     let tag = format!("worker.{}.{place}", setup.join.name);
@@ -197,12 +205,15 @@ pub fn work(
         bus: Arc::<NatsBus>::clone(&bus),
         join: setup.join.clone(),
         clones: Clones::new(repos, setup.env.clone()),
-        env: setup.env.clone(),
+        evaluations: Evaluations::new(setup.folder.join("evaluations"), setup.env.clone()),
         tag,
         scratch,
         done: Mutex::default(),
         notices: Arc::default(),
     };
+    let still_held = held::left(&held).into_iter();
+    let still_held = still_held.filter_map(|one| message::read_order(&one.hold.begun_with().bytes).ok());
+    shop.evaluations.clean(&still_held.collect::<Vec<FleetOrder>>());
     let shift = Shift {
         shop: &shop,
         folder: held,
@@ -262,7 +273,8 @@ fn connect(
 fn offers(setup: &ShiftSetup) -> BTreeSet<String> {
     let agents = probe::on_path(&setup.env.variables).into_iter().map(|name| format!("agent:{name}"));
     let labels = setup.labels.iter().map(|label| format!("label:{label}"));
-    [format!("os:{}", std::env::consts::OS)].into_iter().chain(agents).chain(labels).collect()
+    let own = [format!("os:{}", std::env::consts::OS), message::exactly(setup.env.version)];
+    own.into_iter().chain(agents).chain(labels).collect()
 }
 
 fn milliseconds(time: Duration) -> u64 {
@@ -302,7 +314,7 @@ impl<'a> Shift<'a> {
         observer: &'scope dyn ShiftObserver,
     ) {
         for held in held::left(&self.folder) {
-            if bus.lease(&held.delivery.token, Lease::Extend).is_ok() {
+            if held.hold.extend(bus) {
                 self.lease_ms.fetch_min(milliseconds(held.lease), Ordering::SeqCst);
                 self.begin(scope, bus, observer, held);
             }
@@ -383,6 +395,27 @@ impl<'a> Shift<'a> {
         class == message::class(&BTreeSet::new()) || class.split('+').all(has)
     }
 
+    /// An order that came again while this worker performs it is not begun a second time.
+    fn has_already(&self, bus: &NatsBus, observer: &dyn ShiftObserver, again: &HeldOrder) -> bool {
+        let (Some(order), delivery) = (again.order.as_deref(), again.hold.begun_with()) else { return false };
+        let which = worker::held(order);
+        let here: Vec<(HeldOrder, Arc<Task>)> =
+            self.list().iter().filter(|(_, task)| task.held == which).cloned().collect();
+        // Once this run has been reported as stopped, the order may be wanted again.
+        if here.iter().any(|(_, task)| task.is_cancelled()) {
+            let _ = bus.lease(&delivery.token, Lease::Back(ENDING));
+            return true;
+        }
+        let Some((held, _)) = here.iter().find(|(held, _)| held.hold.adopt(&which, delivery)) else {
+            return false;
+        };
+        observer.note(&format!("{} was handed out again, and continues here", worker::run_of(order)));
+        // Otherwise it is written when its lease is extended.
+        let _ = held.keep();
+        again.forget();
+        true
+    }
+
     fn begin<'scope>(
         &'scope self,
         scope: &'scope thread::Scope<'scope, '_>,
@@ -390,10 +423,13 @@ impl<'a> Shift<'a> {
         observer: &'scope dyn ShiftObserver,
         held: HeldOrder,
     ) {
+        if self.has_already(bus, observer, &held) {
+            return;
+        }
         // What can't be read is answered by `serve` itself.
-        let order: Option<FleetOrder> = message::read(&held.delivery.bytes).ok();
-        let task = order.as_ref().map(|order| Arc::new(Task::new(order)));
-        let run = order.as_ref().map(worker::run_of).unwrap_or_default();
+        let order = held.order.clone();
+        let task = order.as_deref().map(|order| Arc::new(Task::new(order)));
+        let run = order.as_deref().map(worker::run_of).unwrap_or_default();
         if let Err(why) = held.keep() {
             observer.warn(&format!("this worker could not continue {run} after a restart: {why}"));
         }
@@ -405,9 +441,12 @@ impl<'a> Shift<'a> {
         }
         scope.spawn(move || {
             let place = OrderPlace::new(self.shop, &self.stop, task, &run);
-            let served = worker::serve(bus, &place, &self.shop.join.name, &held.delivery);
+            let served = worker::serve(bus, &place, &self.shop.join.name, &held.hold);
+            if let (Ok(Served::Reported), Some(order)) = (&served, &order) {
+                place.forget(order);
+            }
             held.forget();
-            self.list().retain(|(one, _)| one.delivery.token != held.delivery.token);
+            self.list().retain(|(one, _)| !Arc::ptr_eq(&one.hold, &held.hold));
             let end = place.end.borrow();
             match served {
                 Ok(served) => observer.ended(&run, &served, end.as_ref()),

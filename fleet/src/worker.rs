@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use archeflow_core::sprint::event::SprintEvent;
 
-use crate::bus::{Bus, BusError, Delivery, Expect, Lease, Put, PutEnd};
+use crate::bus::{Bus, BusError, Expect, Put, PutEnd};
+use crate::hold::{Hold, HoldEnd};
 use crate::journal::{self, Found, JournalFault, JournalWriter, LocalLines};
-use crate::message::{self, FORMAT, FleetOrder, FleetReport, Unreadable, Work};
+use crate::message::{self, FORMAT, FleetOrder, FleetReport, Held, Unreadable, Work};
 use crate::names;
 
 /// When an order comes back that this worker can't perform, but another may.
@@ -66,48 +67,49 @@ pub fn run_of(order: &FleetOrder) -> String {
         Work::Run { item, attempt, .. } => archeflow_core::sprint::run_id(&order.sprint, &item.id, *attempt),
         Work::Resume { run, .. } | Work::Land { run, .. } => run.clone(),
         Work::Batch { candidates } => candidates.last().map(|one| one.run_id.clone()).unwrap_or_default(),
+        Work::Trial { trial } => archeflow_core::sprint::run_id(&order.sprint, &trial.name, 1),
     }
 }
 
-/// Performs one delivery. Errors are those of the bus on the way; the order then comes back by itself.
-pub fn serve(
-    bus: &dyn Bus,
-    place: &dyn Place,
-    worker: &str,
-    delivery: &Delivery,
-) -> Result<Served, BusError> {
-    let order: FleetOrder = match message::read(&delivery.bytes) {
+/// How workers and conductors name an order.
+pub fn held(order: &FleetOrder) -> Held {
+    Held { sprint: order.sprint.clone(), seq: order.seq }
+}
+
+/// Performs one order. Errors are those of the bus on the way; the order then comes back by itself.
+pub fn serve(bus: &dyn Bus, place: &dyn Place, worker: &str, hold: &Hold) -> Result<Served, BusError> {
+    let order = match message::read_order(&hold.begun_with().bytes) {
         Ok(order) => order,
         // A newer worker can.
         Err(Unreadable::Newer { .. }) => {
-            bus.lease(&delivery.token, Lease::Back(NOT_HERE))?;
+            hold.end(bus, HoldEnd::Back(NOT_HERE))?;
             return Ok(Served::NotForUs);
         }
         Err(Unreadable::Broken(why)) => {
-            bus.lease(&delivery.token, Lease::Never)?;
+            hold.end(bus, HoldEnd::Never)?;
             return Ok(Served::Broken(why));
         }
     };
     if !is_at_least(place.version(), &order.min_version) {
-        bus.lease(&delivery.token, Lease::Back(NOT_HERE))?;
+        hold.end(bus, HoldEnd::Back(NOT_HERE))?;
         return Ok(Served::NotForUs);
     }
     match perform(bus, place, &order) {
         Ok(event) => {
             report(bus, place, worker, &order, event)?;
-            bus.lease(&delivery.token, Lease::Done)?;
+            hold.end(bus, HoldEnd::Done)?;
             Ok(Served::Reported)
         }
         // Another has taken the run over, with an order of its own, and this one is dropped. Left in the queue it would come
         // back and take the run from somebody who is alive, again and again. If it was the same order after all, it is given
         // again once nobody holds it.
         Err(NotEnded::Fenced) => {
-            let _ = bus.lease(&delivery.token, Lease::Done);
+            let _ = hold.end(bus, HoldEnd::Overtaken);
             Ok(Served::Fenced)
         }
         Err(NotEnded::GaveUp(why)) => {
             // If that is not heard either, the lease ends by itself.
-            let _ = bus.lease(&delivery.token, Lease::Back(Duration::ZERO));
+            let _ = hold.end(bus, HoldEnd::Back(Duration::ZERO));
             Ok(Served::GaveUp(why))
         }
     }

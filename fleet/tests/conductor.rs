@@ -73,7 +73,7 @@ fn fl_72_a_conductor_that_was_killed_is_continued_and_no_report_is_lost() {
     let place = world.queue(12, &PROJECTS);
     let workers = Workers::start(&world, &["w1", "w2"], 3, |order, _| match order.work {
         Work::Land { .. } => Behaviour::Wait,
-        Work::Run { .. } | Work::Resume { .. } | Work::Batch { .. } => Behaviour::Answer,
+        Work::Run { .. } | Work::Resume { .. } | Work::Batch { .. } | Work::Trial { .. } => Behaviour::Answer,
     });
     let conductor = Conductor::start(&world, &place, &[]);
     let sprint = conductor.sprint.clone();
@@ -105,7 +105,7 @@ fn fl_73_a_server_that_lost_everything_gets_log_and_orders_again() {
     let workers = Workers::start(&world, &["w1", "w2"], 2, |order, times| match order.work {
         Work::Land { .. } => Behaviour::Wait,
         _ if times == 1 && order.seq % 2 == 0 && order.again == 0 => Behaviour::Vanish,
-        Work::Run { .. } | Work::Resume { .. } | Work::Batch { .. } => Behaviour::Answer,
+        Work::Run { .. } | Work::Resume { .. } | Work::Batch { .. } | Work::Trial { .. } => Behaviour::Answer,
     });
     let conductor = Conductor::start(&world, &place, &[]);
     let sprint = conductor.sprint.clone();

@@ -13,12 +13,16 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use archeflow_core::sprint::event::SprintEvent;
 use archeflow_fleet::bus::{Bus, BusError, Delivery, Expect, Lease, Put, PutEnd};
+use archeflow_fleet::hold::Hold;
 use archeflow_fleet::join::{FleetRole, JoinError, JoinFile};
+use archeflow_fleet::journal::{Found, LocalLines};
 use archeflow_fleet::keys::FleetKey;
-use archeflow_fleet::message::{Heartbeat, WorkerCounts};
+use archeflow_fleet::message::{FleetOrder, Heartbeat, Held, WorkerCounts};
 use archeflow_fleet::nats::{NatsBus, NatsOptions};
 use archeflow_fleet::server::{FleetFolder, FleetServer, FleetSettings, ServerEnd, ServerFault, find_server};
+use archeflow_fleet::worker::{NotEnded, Place, Served, serve};
 use archeflow_fleet::{cleaning, names, status};
 use tempfile::TempDir;
 
@@ -235,6 +239,63 @@ fn fl_51_a_delivery_is_leased_and_comes_again() {
     for wrong in ["", "af1.o.linux", "$JS.ACK.x", "$JS.API.STREAM.DELETE.AF_ORDERS"] {
         let end = one.lease(wrong, Lease::Done);
         assert!(matches!(end, Err(BusError::Wrong(_))), "{wrong}: {end:?}");
+    }
+}
+
+/// By the server when its lease ended, and by the conductor as a second message.
+#[test]
+fn fl_33_what_is_handed_out_again_is_held_and_acknowledged_with_the_first_delivery() {
+    let world = World::new();
+    let lease = Duration::from_secs(1);
+    let boss = world.bus_with("boss", NatsOptions { lease, ..NatsOptions::default() });
+    let worker = world.bus("w1");
+    // Nobody can read it, so it is handed back as it is.
+    kept(&boss, "af1.o.linux", b"{\"v\":99}");
+    let which = Held { sprint: "s".to_owned(), seq: 3 };
+    let hold = Hold::new(Some(which.clone()), take(&worker, "linux"));
+    let again = take(&worker, "linux");
+    assert_eq!(again.times, 2);
+    assert!(!hold.adopt(&Held { seq: 4, ..which.clone() }, &again), "another order");
+    assert!(hold.adopt(&which, &again));
+    // In a queue where its lease does not end meanwhile.
+    kept(&world.bus("boss"), "af1.o.macos", b"{\"v\":99}");
+    assert!(hold.adopt(&which, &take(&worker, "macos")));
+    assert_eq!(boss.stream_info("AF_ORDERS").unwrap()["state"]["messages"], 2);
+    assert!(hold.extend(&worker));
+    assert_eq!(serve(&worker, &NoPlace, "w1", &hold), Ok(Served::NotForUs));
+    // Of two copies one is handed back.
+    assert_eq!(boss.stream_info("AF_ORDERS").unwrap()["state"]["messages"], 1);
+    assert!(!hold.adopt(&which, &again), "it is no longer performed");
+    assert!(is_empty(&world.bus("w2"), "macos"), "it is handed back for a while");
+}
+
+/// Performs nothing.
+struct NoPlace;
+
+impl Place for NoPlace {
+    fn take_over(&self, _: &FleetOrder, _: &str, _: &Found) -> Result<(), NotEnded> {
+        Err(NotEnded::Fenced)
+    }
+
+    fn local(&self, _: &FleetOrder, _: &str) -> Box<dyn LocalLines> {
+        unreachable!("nothing is taken over")
+    }
+
+    fn perform(
+        &self,
+        _: &FleetOrder,
+        _: &str,
+        _: &mut dyn FnMut(u64) -> Result<(), NotEnded>,
+    ) -> Result<SprintEvent, NotEnded> {
+        Err(NotEnded::Fenced)
+    }
+
+    fn be_patient(&self, _: u32, _: &BusError) -> bool {
+        false
+    }
+
+    fn session(&self) -> String {
+        "w1.s".to_owned()
     }
 }
 

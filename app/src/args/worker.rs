@@ -1,8 +1,9 @@
 //! The options of `archeflow worker`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Parser, Subcommand};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -43,4 +44,28 @@ pub(crate) struct WorkerDrain {
     /// Join file of the conductor
     #[arg(long, value_name = "FILE")]
     pub(crate) join: PathBuf,
+}
+
+/// The command line with this one command. A worker lives long, and the tree of all commands with their help is 2 MB of what
+/// it would hold.
+#[derive(Debug, Parser)]
+#[command(name = "archeflow", disable_help_flag = true, disable_help_subcommand = true)]
+struct WorkerCli {
+    #[command(subcommand)]
+    what: WorkerOnly,
+}
+
+#[derive(Debug, Subcommand)]
+enum WorkerOnly {
+    Worker(WorkerArgs),
+}
+
+/// What `archeflow worker` was given. Nothing for another command, and for what is refused or asks for help: that is answered
+/// with the whole tree.
+pub(super) fn alone(arguments: &[OsString]) -> Option<WorkerArgs> {
+    if arguments.get(1).is_none_or(|word| word != "worker") {
+        return None;
+    }
+    let WorkerCli { what: WorkerOnly::Worker(args) } = WorkerCli::try_parse_from(arguments).ok()?;
+    Some(args)
 }

@@ -13,6 +13,7 @@ use archeflow_fleet::nats::{NatsBus, NatsOptions};
 use archeflow_fleet::shift::{self, ShiftFault, ShiftObserver, ShiftSetup, ShiftStop};
 use archeflow_fleet::worker::Served;
 use archeflow_host::open::ProcessEnv;
+use archeflow_host::platform::machine;
 use archeflow_host::proc;
 use archeflow_host::store::places::Places;
 
@@ -38,6 +39,8 @@ pub(crate) fn run(args: &WorkerArgs) -> Result<CommandOutput, Failure> {
 fn work(args: &WorkerArgs) -> Result<CommandOutput, Failure> {
     let file = args.join.as_deref().unwrap_or(Path::new(""));
     let join = read_join(file, FleetRole::Worker)?;
+    // The command line was read, which takes a good part of the program.
+    machine::release_program();
     let env = ProcessEnv { no_sandbox: args.unsafe_no_sandbox, ..process_env()? };
     let folder = match &args.folder {
         Some(folder) => env.cwd.join(folder),
@@ -92,7 +95,7 @@ impl ShiftObserver for Lines {
 
     fn began(&self, order: &FleetOrder, run: &str) {
         let what = match &order.work {
-            Work::Run { .. } => "begins",
+            Work::Run { .. } | Work::Trial { .. } => "begins",
             Work::Resume { .. } => "is resumed",
             Work::Land { .. } | Work::Batch { .. } => "is to land",
         };

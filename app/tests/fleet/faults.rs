@@ -264,7 +264,7 @@ fn fl_136_an_order_of_a_newer_format_is_left_to_a_newer_worker_and_stops_nobody(
     let worker = world.worker("w1");
     let order = world.order(3, Work::Run { item: World::item("new"), attempt: 1, budget_usd: None });
     let mut newer = serde_json::to_value(&order).unwrap();
-    newer["v"] = json!(2);
+    newer["v"] = json!(3);
     newer["work"] = json!({ "order": "something_new" });
     let (subject, bytes) = (names::orders("any"), newer.to_string().into_bytes());
     let put = Put { subject: &subject, expect: Expect::Anything, id: None, headers: &[], bytes: &bytes };

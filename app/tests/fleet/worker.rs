@@ -6,7 +6,7 @@ use std::fs;
 use archeflow_core::model::RunStatus;
 use archeflow_fleet::bus::{Bus, Expect, Put};
 use archeflow_fleet::join::JoinFile;
-use archeflow_fleet::message::Work;
+use archeflow_fleet::message::{FleetOrder, Work};
 use archeflow_fleet::nats::{NatsBus, NatsOptions};
 use archeflow_fleet::{files, names};
 use serde_json::json;
@@ -106,6 +106,28 @@ fn fl_114_a_worker_that_was_paused_begins_nothing_and_lands_nothing() {
     let here = parse_lines(&world.journal_of("w1", "tax"));
     assert!(journal.starts_with(&here) && here.len() < journal.len());
     drop(second);
+}
+
+/// A conductor gives an order again when nobody seems to have it; the server does when its lease has ended.
+#[test]
+fn fl_33_an_order_that_comes_again_to_the_worker_that_performs_it_is_not_begun_a_second_time() {
+    let world = World::new();
+    world.hold("tax", "maker");
+    let worker = world.worker_with("w1", &["--slots", "2"]);
+    world.order_run(3, "tax");
+    world.wait_for_agent("tax", "maker");
+    let work = Work::Run { item: World::item("tax"), attempt: 1, budget_usd: None };
+    world.give(&FleetOrder { again: 1, ..world.order(3, work) });
+    worker.wait_for_words("was handed out again, and continues here");
+    world.let_go("tax", "maker");
+    let end = world.end(3);
+    assert_eq!(end.status, Some(RunStatus::AwaitingMerge), "{end:?}\n{}", world.said());
+    assert_eq!(world.bill("tax"), sent(&EACH_ONCE));
+    let sessions = world.journal("tax").iter().filter(|line| line["type"] == "session.start").count();
+    assert_eq!(sessions, 1);
+    let held = world.base().join("home-w1/state/held");
+    wait_until(|| fs::read_dir(&held).unwrap().next().is_none(), || "the order is still held".to_owned());
+    assert!(world.no_report_waits());
 }
 
 #[test]

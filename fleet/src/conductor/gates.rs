@@ -51,7 +51,7 @@ impl Shared {
     }
 
     /// Asks again until it is so, and says once why not.
-    fn until(&self, mut is_so: impl FnMut() -> Result<(), String>) -> Result<(), Unordered> {
+    pub(super) fn until(&self, mut is_so: impl FnMut() -> Result<(), String>) -> Result<(), Unordered> {
         let mut was_shown = false;
         loop {
             let Err(why) = is_so() else { return Ok(()) };

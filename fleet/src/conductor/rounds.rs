@@ -25,6 +25,8 @@ const EVERYBODY: &str = "af1.hb.>";
 const LATER: Duration = Duration::from_secs(30);
 
 pub(super) fn start(shared: &Arc<Shared>) {
+    // Until the first orders are given, workers have found it.
+    let _ = shared.bus.prepare(&names::orders(&message::class(&shared.how.needs)));
     let weak = Arc::downgrade(shared);
     thread::spawn(move || take_reports(&weak));
     let weak = Arc::downgrade(shared);
@@ -231,7 +233,7 @@ impl Shared {
 
     /// An order of this sprint.
     fn order_of(&self, kept: &Kept) -> Option<FleetOrder> {
-        let order: FleetOrder = message::read(&kept.bytes).ok()?;
+        let order = message::read_order(&kept.bytes).ok()?;
         (order.sprint == self.how.sprint).then_some(order)
     }
 

@@ -158,11 +158,14 @@ impl Link {
         let subject = subject.to_owned();
         let (tell, sent) = mpsc::sync_channel(1);
         self.runtime.spawn(async move {
-            let _ = tell.send(connection.client.publish(subject, payload).await);
+            let end = connection.client.publish(subject, payload).await.map_err(|error| error.to_string());
+            // It is the last word of a process that ends now, perhaps.
+            let flushed = connection.client.flush().await.map_err(|error| error.to_string());
+            let _ = tell.send(end.and(flushed));
         });
         match sent.recv_timeout(CONNECT) {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(no_answer(&error.to_string())),
+            Ok(Err(error)) => Err(no_answer(&error)),
             Err(_) => Err(no_answer("it could not be sent")),
         }
     }

@@ -1,6 +1,7 @@
 //! Orders that this worker holds, on disk: a worker that is started again within the lease continues with the same delivery.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use archeflow_host::clock;
@@ -8,6 +9,9 @@ use archeflow_host::store::files;
 use serde::{Deserialize, Serialize};
 
 use crate::bus::Delivery;
+use crate::hold::Hold;
+use crate::message::{self, FleetOrder};
+use crate::worker;
 
 const LARGEST: u64 = 16 << 20;
 
@@ -23,10 +27,12 @@ struct Written {
     extended_at: u64,
 }
 
-/// A delivery and the file that keeps it.
-#[derive(Debug, Clone)]
+/// An order and the file that keeps its latest delivery.
+#[derive(Clone)]
 pub(super) struct HeldOrder {
-    pub(super) delivery: Delivery,
+    pub(super) hold: Arc<Hold>,
+    /// Nothing if it can't be read.
+    pub(super) order: Option<Arc<FleetOrder>>,
     pub(super) lease: Duration,
     path: PathBuf,
 }
@@ -35,12 +41,18 @@ impl HeldOrder {
     pub(super) fn new(folder: &Path, delivery: Delivery, lease: Duration) -> HeldOrder {
         let name = blake3::hash(delivery.token.as_bytes()).to_hex();
         let path = folder.join(format!("{}.json", name.get(..16).unwrap_or_default()));
-        HeldOrder { delivery, lease, path }
+        HeldOrder::at(path, delivery, lease)
+    }
+
+    fn at(path: PathBuf, delivery: Delivery, lease: Duration) -> HeldOrder {
+        let order = message::read_order(&delivery.bytes).ok().map(Arc::new);
+        let hold = Arc::new(Hold::new(order.as_deref().map(worker::held), delivery));
+        HeldOrder { hold, order, lease, path }
     }
 
     /// Writes down that the lease has just begun.
     pub(super) fn keep(&self) -> Result<(), String> {
-        let Delivery { subject, seq, times, token, bytes, .. } = self.delivery.clone();
+        let Delivery { subject, seq, times, token, bytes, .. } = self.hold.latest();
         let order = String::from_utf8_lossy(&bytes).into_owned();
         let lease_ms = u64::try_from(self.lease.as_millis()).unwrap_or(u64::MAX);
         let written = Written { subject, seq, times, token, order, lease_ms, extended_at: clock::now() };
@@ -69,7 +81,7 @@ pub(super) fn left(folder: &Path) -> Vec<HeldOrder> {
             Some(Written { subject, seq, times, token, order, lease_ms, .. }) => {
                 let bytes = order.into_bytes();
                 let delivery = Delivery { subject, seq, times, headers: Vec::new(), bytes, token };
-                found.push(HeldOrder { delivery, lease: Duration::from_millis(lease_ms), path });
+                found.push(HeldOrder::at(path, delivery, Duration::from_millis(lease_ms)));
             }
             // Somebody else has it by now.
             None => drop(std::fs::remove_file(&path)),

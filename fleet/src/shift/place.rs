@@ -7,11 +7,13 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use archeflow_core::event::Order;
 use archeflow_core::model::Reason;
 use archeflow_core::sprint::event::{BatchLanding, ItemEnd, RunEnd, SprintEvent};
 use archeflow_core::sprint::queue::QueueItem;
+use archeflow_core::text::safe_line;
 use archeflow_host::config::trust::Offer;
 use archeflow_host::git::{ObjectId, remote};
 use archeflow_host::log;
@@ -26,15 +28,16 @@ use archeflow_host::transfer::{RunParts, TakeOver};
 
 use super::lines::{RunLines, refs_at};
 use super::patience::Patience;
+use super::trial::{Evaluation, NotReady, ReadyTrial, at_limit};
 use super::{ShiftStop, Shop};
 use crate::approvals;
 use crate::bus::BusError;
-use crate::clones::ReadyClone;
+use crate::clones::{Clones, ReadyClone};
 use crate::files;
 use crate::journal::{Found, LocalLines};
 use crate::message::{FleetOrder, Held, Work};
 use crate::replica::RunReplica;
-use crate::worker::{NotEnded, Place};
+use crate::worker::{self, NotEnded, Place};
 
 /// A run that had as many sessions without a step that ended is given up.
 const FUTILE: usize = 5;
@@ -48,7 +51,7 @@ pub(super) struct Task {
 
 impl Task {
     pub(super) fn new(order: &FleetOrder) -> Task {
-        let held = Held { sprint: order.sprint.clone(), seq: order.seq };
+        let held = worker::held(order);
         Task { held, crew: Mutex::default(), cancelled: AtomicBool::new(false) }
     }
 
@@ -80,7 +83,7 @@ impl Task {
         }
     }
 
-    fn is_cancelled(&self) -> bool {
+    pub(super) fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::SeqCst)
     }
 }
@@ -91,6 +94,8 @@ pub(super) struct OrderPlace<'a> {
     stop: Arc<ShiftStop>,
     task: Arc<Task>,
     patience: Rc<Patience>,
+    /// Of an order with a trial.
+    evaluation: RefCell<Option<Arc<Evaluation>>>,
     clone: RefCell<Option<ReadyClone>>,
     /// Lines that were published before this session.
     have: Cell<u64>,
@@ -109,6 +114,7 @@ impl<'a> OrderPlace<'a> {
             stop: Arc::clone(stop),
             task,
             patience: Rc::new(Patience::new(Arc::clone(stop), Arc::clone(&shop.notices), run)),
+            evaluation: RefCell::default(),
             clone: RefCell::default(),
             have: Cell::new(0),
             trouble: Rc::default(),
@@ -117,9 +123,27 @@ impl<'a> OrderPlace<'a> {
         }
     }
 
+    /// Does something with the clones that this order uses one of.
+    fn with_clones<T>(&self, what: impl FnOnce(&Clones) -> T) -> T {
+        match &*self.evaluation.borrow() {
+            Some(evaluation) => what(&evaluation.clones),
+            None => what(&self.shop.clones),
+        }
+    }
+
     fn project(&self) -> Result<Project, String> {
         let clone = self.clone.borrow().clone().ok_or("there is no clone")?;
-        self.shop.clones.project(&clone)
+        self.with_clones(|clones| clones.project(&clone))
+    }
+
+    /// Removes what is kept of an order that was reported and is not followed by another one for the same run.
+    pub(super) fn forget(&self, order: &FleetOrder) {
+        if !matches!(order.work, Work::Trial { .. }) {
+            return;
+        }
+        if let Some(evaluation) = &*self.evaluation.borrow() {
+            evaluation.forget(&Clones::name_of(&order.repository), &worker::run_of(order));
+        }
     }
 
     /// Everything that can be wrong with an order before anything of it begins.
@@ -134,14 +158,37 @@ impl<'a> OrderPlace<'a> {
             );
             return Err(why.into());
         }
-        *self.clone.borrow_mut() = Some(self.shop.clones.ready(&order.repository)?);
+        if matches!(order.work, Work::Trial { .. }) {
+            *self.evaluation.borrow_mut() = Some(self.shop.evaluations.of(&order.sprint)?);
+        }
+        let clone = self.with_clones(|clones| clones.ready(&order.repository))?;
+        *self.clone.borrow_mut() = Some(clone);
         let project = self.project()?;
         let local = local_journal(&project, run)?;
         if local.starts_with(&found.text) {
-            let is_new = local.is_empty() && !matches!(order.work, Work::Run { .. });
-            return if is_new { Err(format!("the journal of {run} is lost").into()) } else { Ok(()) };
+            return match &order.work {
+                Work::Trial { trial } if local.is_empty() => self.is_at(&project, &trial.base),
+                Work::Resume { .. } | Work::Land { .. } | Work::Batch { .. } if local.is_empty() => {
+                    Err(format!("the journal of {run} is lost").into())
+                }
+                Work::Run { .. }
+                | Work::Resume { .. }
+                | Work::Land { .. }
+                | Work::Batch { .. }
+                | Work::Trial { .. } => Ok(()),
+            };
         }
         self.fetch_run(&project, order, run, found)
+    }
+
+    /// A trial that begins must not build on what an earlier run of it has landed.
+    fn is_at(&self, project: &Project, base: &str) -> Result<(), Fault> {
+        let branch = self.clone.borrow().as_ref().map(|clone| clone.branch.clone()).unwrap_or_default();
+        let tip = project.repo.resolve(&format!("refs/heads/{branch}")).map_err(|error| error.to_string())?;
+        match tip {
+            Some(tip) if tip.as_str() == base => Ok(()),
+            Some(_) | None => Err("the repository of the trial was used before".to_owned().into()),
+        }
     }
 
     /// Brings the run here as it is on the server and on the remote.
@@ -176,7 +223,7 @@ impl<'a> OrderPlace<'a> {
         let open = known.map(|run| run.open).unwrap_or_default();
         let is_at_work = |order: &Order| !matches!(order, Order::QuestionAsked(_));
         // A run that waits is landed or resumed by whichever worker is free, which is no takeover.
-        if matches!(order.work, Work::Run { .. }) || open.values().any(is_at_work) {
+        if matches!(order.work, Work::Run { .. } | Work::Trial { .. }) || open.values().any(is_at_work) {
             let agents = open.values().filter(|order| matches!(order, Order::AgentStart(_))).count();
             let mut done = self.shop.done();
             done.taken_over += 1;
@@ -210,6 +257,10 @@ impl<'a> OrderPlace<'a> {
         if offer.files.is_empty() && offer.instructions.is_empty() {
             return Ok(None);
         }
+        if matches!(order.work, Work::Trial { .. }) {
+            let why = "the repository has a configuration of its own; tasks of an evaluation can't have one";
+            return Err(why.to_owned().into());
+        }
         let (bus, digest) = (&*self.shop.bus, offer.named_digest(name));
         match self.patience.ask(|| approvals::find(bus, &self.shop.join, name, &digest))? {
             Some(_) => Ok(Some(format!("{name}={digest}").into())),
@@ -220,24 +271,48 @@ impl<'a> OrderPlace<'a> {
         }
     }
 
-    fn crew(&self, order: &FleetOrder, socket: &std::path::Path, approved: Option<OsString>) -> LocalCrew {
+    /// What an order with a trial brings along.
+    fn trial(&self, order: &FleetOrder, run: &str) -> Result<Option<ReadyTrial>, Fault> {
+        let Work::Trial { trial } = &order.work else { return Ok(None) };
+        let evaluation = self.evaluation.borrow().clone().ok_or_else(|| "there is no folder".to_owned())?;
+        let journal = RunLines::path(&self.project()?, run);
+        let ready = evaluation.ready(&*self.shop.bus, &self.patience, run, trial, &journal);
+        ready.map(Some).map_err(|fault| match fault {
+            NotReady::Bus(error) => error.into(),
+            NotReady::Unusable(why) => why.into(),
+        })
+    }
+
+    fn crew(
+        &self,
+        order: &FleetOrder,
+        trial: Option<&ReadyTrial>,
+        socket: &std::path::Path,
+        approved: Option<OsString>,
+    ) -> Result<LocalCrew, String> {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         let branch = self.clone.borrow().as_ref().map(|clone| clone.branch.clone()).unwrap_or_default();
-        let mut said: Vec<OsString> = order.said.iter().map(OsString::from).collect();
+        let mut said: Vec<OsString> = match trial {
+            Some(trial) => trial.said.clone(),
+            None => flags_of(&order.said)?,
+        };
         said.extend(["--remote", remote::ORIGIN, "--target", &branch].map(OsString::from));
         let mut always: Vec<OsString> = vec!["--replica".into(), socket.into()];
         always.extend(approved.into_iter().flat_map(|approved| ["--approved".into(), approved]));
-        let env = &self.shop.env;
-        LocalCrew::new(LocalRuns {
-            projects: self.shop.clones.folder().to_owned(),
-            me: env.me.clone(),
-            cwd: env.cwd.clone(),
-            env: env.variables.clone(),
+        always.extend(trial.into_iter().flat_map(|trial| trial.always.iter().cloned()));
+        let (projects, env) = self.with_clones(|clones| (clones.folder().to_owned(), clones.env().clone()));
+        Ok(LocalCrew::new(LocalRuns {
+            projects,
+            me: env.me,
+            cwd: env.cwd,
+            env: env.variables,
             said,
             always,
             no_sandbox: env.no_sandbox,
+            own_workflow: trial.is_some(),
+            limit: trial.map(|trial| trial.limit),
             tag: format!("{}.{}", self.shop.tag, NUMBER.fetch_add(1, Ordering::Relaxed)),
-        })
+        }))
     }
 
     /// The report of an order.
@@ -245,7 +320,9 @@ impl<'a> OrderPlace<'a> {
         *self.end.borrow_mut() = Some(end.clone());
         let start_seq = order.seq;
         match &order.work {
-            Work::Run { .. } | Work::Resume { .. } => SprintEvent::Ended { start_seq, end },
+            Work::Run { .. } | Work::Resume { .. } | Work::Trial { .. } => {
+                SprintEvent::Ended { start_seq, end }
+            }
             Work::Land { .. } => SprintEvent::Landed { start_seq, end },
             Work::Batch { candidates } => {
                 let ends = candidates.iter().map(|one| ItemEnd {
@@ -275,10 +352,15 @@ impl<'a> OrderPlace<'a> {
             return Err(Fault::Trouble(why));
         }
         let approved = self.approval(order, run)?;
+        let trial = self.trial(order, run)?;
+        if trial.as_ref().is_some_and(|trial| trial.limit.is_zero()) {
+            publish(self.fetched_lines(run)?).map_err(Fault::NotEnded)?;
+            return Ok(at_limit(unstarted(run, String::new()), Duration::ZERO));
+        }
         let folder = self.shop.scratch().map_err(|error| error.to_string())?;
         let path = folder.path().join("replica");
         let listener = socket::bind(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let crew = Arc::new(self.crew(order, &path, approved));
+        let crew = Arc::new(self.crew(order, trial.as_ref(), &path, approved)?);
         *self.task.crew.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&crew));
         // Asked before there was anybody to hear it.
         if self.task.is_cancelled() || self.stop.is_asked() {
@@ -286,13 +368,21 @@ impl<'a> OrderPlace<'a> {
         }
         let clone = self.clone.borrow().as_ref().map(|clone| clone.name.clone()).unwrap_or_default();
         let mut replica = RunReplica { run, socket: &path, have: self.have.get() };
-        let (end, fault) = replica.attend(&listener, publish, || match &order.work {
-            Work::Run { item, budget_usd, .. } => {
+        let (end, fault) = replica.attend(&listener, publish, || match (&order.work, &trial) {
+            (Work::Trial { .. }, None) => unstarted(run, "it has no trial".to_owned()),
+            (Work::Trial { .. }, Some(ReadyTrial { item, is_busy: true, limit, .. })) => {
+                at_limit(crew.resume(order.seq, &in_clone(item, &clone), run), *limit)
+            }
+            (Work::Trial { trial }, Some(ReadyTrial { item, limit, .. })) => {
+                let budget = trial.budget_usd;
+                at_limit(crew.run(order.seq, &in_clone(item, &clone), run, budget), *limit)
+            }
+            (Work::Run { item, budget_usd, .. }, _) => {
                 crew.run(order.seq, &in_clone(item, &clone), run, *budget_usd)
             }
-            Work::Resume { item, .. } => crew.resume(order.seq, &in_clone(item, &clone), run),
-            Work::Land { item, .. } => crew.land(order.seq, &in_clone(item, &clone), run),
-            Work::Batch { .. } => unstarted(run, "this worker lands one run at a time".to_owned()),
+            (Work::Resume { item, .. }, _) => crew.resume(order.seq, &in_clone(item, &clone), run),
+            (Work::Land { item, .. }, _) => crew.land(order.seq, &in_clone(item, &clone), run),
+            (Work::Batch { .. }, _) => unstarted(run, "this worker lands one run at a time".to_owned()),
         });
         let end = end.unwrap_or_else(|| unstarted(run, "the worker failed".to_owned()));
         match fault {
@@ -384,7 +474,7 @@ impl Place for OrderPlace<'_> {
     }
 
     fn version(&self) -> &str {
-        self.shop.env.version
+        self.shop.clones.env().version
     }
 }
 
@@ -451,9 +541,46 @@ fn futile_sessions(journal: &[u8]) -> usize {
     })
 }
 
+/// Flags with a value that an order of a sprint may give to a run. Others are this machine's business: an order must not turn
+/// the sandbox off, for example.
+const FLAGS: [&str; 3] = ["--agent", "--agent-for", "--test-command"];
+
+fn flags_of(said: &[String]) -> Result<Vec<OsString>, String> {
+    let (pairs, rest) = said.as_chunks::<2>();
+    let unknown = pairs.iter().map(|[flag, _]| flag).find(|flag| !FLAGS.contains(&flag.as_str()));
+    match unknown.or(rest.first()) {
+        Some(flag) => Err(format!(
+            "the order asks for {}, which a worker takes from nobody; it takes {}",
+            safe_line(flag),
+            FLAGS.join(", ")
+        )),
+        None => Ok(said.iter().map(OsString::from).collect()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fl_139_an_order_gives_a_run_no_flags_but_those_of_a_sprint() {
+        for (said, refused) in [
+            (&[][..], None),
+            (&["--agent", "claude", "--agent-for", "maker=codex", "--test-command", "make test"], None),
+            (&["--agent", "claude", "--unsafe-no-sandbox"], Some("--unsafe-no-sandbox")),
+            (&["--unsafe-no-sandbox", "--agent"], Some("--unsafe-no-sandbox")),
+            (&["--config", "/etc/arms.yaml"], Some("--config")),
+            (&["--agent=claude"], Some("--agent=claude")),
+            (&["--agent"], Some("--agent")),
+        ] {
+            let said: Vec<String> = said.iter().map(|word| (*word).to_owned()).collect();
+            let flags = flags_of(&said);
+            match refused {
+                None => assert_eq!(flags.map(|flags| flags.len()), Ok(said.len())),
+                Some(word) => assert!(flags.is_err_and(|why| why.contains(word)), "{said:?}"),
+            }
+        }
+    }
 
     #[test]
     fn fl_134_sessions_without_a_step_that_ended_are_counted() {

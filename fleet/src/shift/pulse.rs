@@ -8,7 +8,7 @@ use archeflow_host::clock;
 use archeflow_host::platform::machine;
 
 use super::{Shift, ShiftObserver};
-use crate::bus::{Bus, BusError, Heard, Lease};
+use crate::bus::{Bus, BusError, Heard};
 use crate::message::{self, Control, ControlCommand, FORMAT, Heartbeat};
 use crate::names;
 use crate::nats::NatsBus;
@@ -56,7 +56,7 @@ impl Shift<'_> {
     fn extend_all(&self, bus: &NatsBus) {
         for held in self.held() {
             // What goes wrong here shows in the journal: a line of somebody else.
-            if bus.lease(&held.delivery.token, Lease::Extend).is_ok() {
+            if held.hold.extend(bus) {
                 let _ = held.keep();
             }
         }
@@ -66,7 +66,7 @@ impl Shift<'_> {
         let beat = Heartbeat {
             v: FORMAT,
             worker: self.shop.join.name.clone(),
-            version: self.shop.env.version.to_owned(),
+            version: self.shop.clones.env().version.to_owned(),
             slots: self.slots,
             draining: self.is_draining(),
             offers: self.offers.clone(),

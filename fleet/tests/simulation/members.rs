@@ -1,6 +1,5 @@
 //! The members of a simulated fleet: a conductor and workers, with a model of a run and the code under test around it.
 
-use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -12,9 +11,10 @@ use archeflow_core::sprint::event::{RunEnd, SprintEvent};
 use archeflow_core::sprint::queue::{ItemStatus, Priority, QueueItem, TaskSize};
 use archeflow_fleet::bus::{Bus, BusError, BusSeq, Delivery, Expect, Heard, Kept, Lease, Put, PutEnd};
 use archeflow_fleet::dispatch::Dispatch;
+use archeflow_fleet::hold::Hold;
 use archeflow_fleet::journal::{Found, LocalLines};
 use archeflow_fleet::message::{
-    self, FORMAT, FleetOrder, FleetReport, Heartbeat, Held, Repository, Work, WorkerCounts,
+    self, FORMAT, FleetOrder, FleetReport, Heartbeat, Repository, Work, WorkerCounts,
 };
 use archeflow_fleet::names;
 use archeflow_fleet::worker::{self, NotEnded, Place};
@@ -46,6 +46,8 @@ pub(crate) enum Plant {
     LandUntested,
     /// Never gives an order a second time.
     NeverAgain,
+    /// Begins what its own worker is performing.
+    BeginTwice,
 }
 
 impl Plant {
@@ -60,13 +62,14 @@ impl Plant {
     ];
 }
 
-/// One fleet from its beginning to its end.
-pub(crate) fn simulate(seed: u64, faults: Faults, plant: Plant) -> Result<(), Violation> {
-    let world = World::new(seed, faults, WORKERS + 1);
+/// One fleet from its beginning to its end. The conductor has a machine of its own; `slots` is per worker.
+pub(crate) fn simulate(seed: u64, faults: Faults, slots: usize, plant: Plant) -> Result<(), Violation> {
+    let machines: Vec<usize> = (0..=WORKERS * slots).map(|me| me.div_ceil(slots)).collect();
+    let world = World::new(seed, faults, &machines);
     thread::scope(|scope| {
-        for me in 0..=WORKERS {
+        for (me, machine) in machines.iter().enumerate() {
             let world = &world;
-            scope.spawn(move || live(world, me, plant));
+            scope.spawn(move || live(world, me, *machine, plant));
         }
     });
     let state = world.state();
@@ -83,10 +86,10 @@ pub(crate) fn simulate(seed: u64, faults: Faults, plant: Plant) -> Result<(), Vi
 }
 
 /// One life after the other, until all is over.
-fn live(world: &Arc<World>, me: usize, plant: Plant) {
+fn live(world: &Arc<World>, me: usize, machine: usize, plant: Plant) {
     world.enter(me);
     loop {
-        let life = || if me == 0 { conduct(world, plant) } else { work(world, me, plant) };
+        let life = || if me == 0 { conduct(world, plant) } else { work(world, me, machine, plant) };
         match catch_unwind(AssertUnwindSafe(life)) {
             Ok(()) => break,
             Err(killed) if killed.is::<Killed>() && !world.state().is_over => {}
@@ -275,16 +278,26 @@ fn publish_order(bus: &dyn Bus, order: &FleetOrder) {
 
 // Workers.
 
-fn work(world: &Arc<World>, me: usize, plant: Plant) {
+fn work(world: &Arc<World>, me: usize, machine: usize, plant: Plant) {
     let bus = bus_of(world, me, plant);
+    let place = SimPlace { world: Arc::clone(world), bus: &bus, me, machine, plant };
     loop {
-        let place = SimPlace { world: Arc::clone(world), bus: &bus, me, plant, holds: RefCell::default() };
         place.beat();
         let Ok(Some(delivery)) = bus.take(&names::orders("any"), Duration::ZERO) else { continue };
-        if let Ok(order) = message::read::<FleetOrder>(&delivery.bytes) {
-            *place.holds.borrow_mut() = Some((delivery.token.clone(), order.seq));
-        }
-        let _ = worker::serve(&bus, &place, &format!("w{me}"), &delivery);
+        let which = worker::held(&message::read::<FleetOrder>(&delivery.bytes).unwrap());
+        let hold = {
+            let mut state = world.state();
+            let holds = state.holds.entry(machine).or_default();
+            if plant != Plant::BeginTwice && holds.iter().any(|hold| hold.adopt(&which, &delivery)) {
+                continue;
+            }
+            let hold = Arc::new(Hold::new(Some(which), delivery));
+            holds.push(Arc::clone(&hold));
+            hold
+        };
+        let _ = worker::serve(&bus, &place, &format!("w{machine}"), &hold);
+        let mut state = world.state();
+        state.holds.entry(machine).or_default().retain(|one| !Arc::ptr_eq(one, &hold));
     }
 }
 
@@ -292,8 +305,8 @@ struct SimPlace<'a> {
     world: Arc<World>,
     bus: &'a Planted,
     me: usize,
+    machine: usize,
     plant: Plant,
-    holds: RefCell<Option<(String, Seq)>>,
 }
 
 /// A journal on a simulated disk.
@@ -316,19 +329,19 @@ type Publish<'a> = &'a mut dyn FnMut(u64) -> Result<(), NotEnded>;
 impl SimPlace<'_> {
     /// What the thread beside the runs does.
     fn beat(&self) {
-        let holds = self.holds.borrow().clone();
-        if let Some((token, _)) = &holds {
-            let _ = self.bus.lease(token, Lease::Extend);
+        let holds = self.world.state().holds.get(&self.machine).cloned().unwrap_or_default();
+        for hold in &holds {
+            hold.extend(self.bus);
         }
-        let held = holds.map(|(_, seq)| Held { sprint: SPRINT.to_owned(), seq });
+        let held = holds.iter().filter_map(|hold| message::read(&hold.begun_with().bytes).ok());
         let beat = Heartbeat {
             v: FORMAT,
-            worker: format!("w{}", self.me),
+            worker: format!("w{}", self.machine),
             version: "0.1.0".to_owned(),
-            slots: 1,
+            slots: self.world.state().slots_of(self.machine),
             draining: false,
             offers: Default::default(),
-            holds: held.into_iter().collect(),
+            holds: held.map(|order: FleetOrder| worker::held(&order)).collect(),
             free_bytes: 0,
             done: WorkerCounts::default(),
             at: 0,
@@ -337,7 +350,7 @@ impl SimPlace<'_> {
     }
 
     fn lines(&self, run: &str) -> Vec<String> {
-        self.world.state().disks.get(&(self.me, run.to_owned())).cloned().unwrap_or_default()
+        self.world.state().disks.get(&(self.machine, run.to_owned())).cloned().unwrap_or_default()
     }
 
     fn has(&self, run: &str, line: &str) -> bool {
@@ -348,7 +361,7 @@ impl SimPlace<'_> {
     fn append(&self, run: &str, line: String, publish: Publish<'_>) -> Result<(), NotEnded> {
         let count = {
             let mut state = self.world.turn(self.me);
-            let lines = state.disks.entry((self.me, run.to_owned())).or_default();
+            let lines = state.disks.entry((self.machine, run.to_owned())).or_default();
             lines.push(line);
             lines.len() as u64
         };
@@ -413,7 +426,7 @@ impl Place for SimPlace<'_> {
     fn take_over(&self, _order: &FleetOrder, run: &str, found: &Found) -> Result<(), NotEnded> {
         let theirs: Vec<String> = String::from_utf8_lossy(&found.text).lines().map(str::to_owned).collect();
         let mut state = self.world.turn(self.me);
-        let ours = state.disks.entry((self.me, run.to_owned())).or_default();
+        let ours = state.disks.entry((self.machine, run.to_owned())).or_default();
         if self.plant != Plant::StartFromLocal && !ours.starts_with(&theirs) {
             *ours = theirs;
         }
@@ -421,10 +434,28 @@ impl Place for SimPlace<'_> {
     }
 
     fn local(&self, _order: &FleetOrder, run: &str) -> Box<dyn LocalLines> {
-        Box::new(SimLines { world: Arc::clone(&self.world), key: (self.me, run.to_owned()) })
+        Box::new(SimLines { world: Arc::clone(&self.world), key: (self.machine, run.to_owned()) })
     }
 
     fn perform(&self, order: &FleetOrder, run: &str, publish: Publish<'_>) -> Result<SprintEvent, NotEnded> {
+        self.world.state().begins(self.machine, order.seq);
+        let end = self.drive(order, run, publish);
+        self.world.state().ends(self.machine, order.seq);
+        end
+    }
+
+    fn be_patient(&self, tries: u32, _why: &BusError) -> bool {
+        self.beat();
+        tries < TRIES
+    }
+
+    fn session(&self) -> String {
+        format!("s{}", self.world.state().next_session())
+    }
+}
+
+impl SimPlace<'_> {
+    fn drive(&self, order: &FleetOrder, run: &str, publish: Publish<'_>) -> Result<SprintEvent, NotEnded> {
         let session = self.session();
         self.append(run, format!("session {session}"), publish)?;
         let (start_seq, status) = (order.seq, RunStatus::AwaitingMerge);
@@ -436,15 +467,6 @@ impl Place for SimPlace<'_> {
         let landed = self.land(run, &session, publish)?;
         let status = if landed { RunStatus::Merged } else { status };
         Ok(SprintEvent::Landed { start_seq, end: end(run, status) })
-    }
-
-    fn be_patient(&self, tries: u32, _why: &BusError) -> bool {
-        self.beat();
-        tries < TRIES
-    }
-
-    fn session(&self) -> String {
-        format!("s{}", self.world.state().next_session())
     }
 }
 

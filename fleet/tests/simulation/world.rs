@@ -6,6 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 use archeflow_fleet::bus::{Bus, BusError, BusSeq, Delivery, Expect, Heard, Kept, Lease, Put, PutEnd};
+use archeflow_fleet::hold::Hold;
 
 /// How often what goes wrong, in thousandths of all turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +60,8 @@ pub(crate) enum Violation {
     BeganWithoutTurn(String),
     /// What landed was tested on another commit.
     NotWhatWasTested(String),
+    /// A worker began an order that it was performing.
+    BegunTwice(String),
     Stuck(String),
 }
 
@@ -99,8 +102,11 @@ enum TurnRef {
     Landed,
 }
 
-#[derive(Default)]
+/// One slot of a worker, or the conductor. What happens to one happens to all on its machine.
 struct Member {
+    machine: usize,
+    /// Its machine went down, which it has not noticed yet.
+    is_dead: bool,
     paused_until: u64,
     cut_until: u64,
     git_cut_until: u64,
@@ -127,7 +133,10 @@ pub(crate) struct State {
     pub(crate) target: Vec<String>,
     turns: BTreeMap<String, TurnRef>,
     next_turn: u64,
-    // Disks: journals by member and run, and the conductor's log.
+    // The memory of machines: what their slots have, and the orders that are being performed.
+    pub(crate) holds: BTreeMap<usize, Vec<Arc<Hold>>>,
+    performed: BTreeSet<(usize, u64)>,
+    // Disks: journals by machine and run, and the conductor's log.
     pub(crate) disks: BTreeMap<(usize, String), Vec<String>>,
     pub(crate) log: BTreeMap<u64, (String, bool)>,
     // Steps paid, by run.
@@ -141,7 +150,8 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(seed: u64, faults: Faults, members: usize) -> Arc<World> {
+    /// Each member is on the machine of this number.
+    pub(crate) fn new(seed: u64, faults: Faults, machines: &[usize]) -> Arc<World> {
         let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         chance.below(1);
         let state = State {
@@ -150,7 +160,7 @@ impl World {
             turn: 0,
             now: 0,
             current: 0,
-            members: (0..members).map(|_| Member::default()).collect(),
+            members: machines.iter().map(|machine| Member::on(*machine)).collect(),
             violation: None,
             is_over: false,
             kept: Vec::new(),
@@ -161,12 +171,14 @@ impl World {
             target: Vec::new(),
             turns: BTreeMap::new(),
             next_turn: 0,
+            holds: BTreeMap::new(),
+            performed: BTreeSet::new(),
             disks: BTreeMap::new(),
             log: BTreeMap::new(),
             bill: BTreeMap::new(),
             sessions: 0,
         };
-        Arc::new(World { state: Mutex::new(state), wakes: (0..members).map(|_| Condvar::new()).collect() })
+        Arc::new(World { state: Mutex::new(state), wakes: machines.iter().map(|_| Condvar::new()).collect() })
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
@@ -183,7 +195,11 @@ impl World {
         }
         let kills = state.faults.kills;
         let dies = state.happens(kills);
-        if state.is_over || dies {
+        if dies {
+            state.kill_machine_of(me);
+        }
+        let is_dead = std::mem::take(&mut state.members[me].is_dead);
+        if state.is_over || is_dead {
             drop(state);
             std::panic::resume_unwind(Box::new(Killed));
         }
@@ -209,26 +225,37 @@ impl World {
     }
 }
 
+impl Member {
+    fn on(machine: usize) -> Member {
+        let (paused_until, cut_until, git_cut_until) = (0, 0, 0);
+        Member { machine, is_dead: false, paused_until, cut_until, git_cut_until, is_over: false }
+    }
+}
+
 impl State {
     /// Chooses who acts next, and what goes wrong meanwhile.
     fn pass(&mut self) {
         self.turn += 1;
-        self.now += self.chance.below(1_500);
+        // Each member acts about every three seconds, however many there are.
+        self.now += self.chance.below(6_000 / self.members.len() as u64);
         if self.turn > LAST_TURN && self.violation.is_none() {
             self.fail(Violation::Stuck(format!("{:?}", self.log)));
         }
         let faults = self.faults;
         if self.happens(faults.pauses) {
             let one = self.any_member();
-            self.members[one].paused_until = self.now + self.chance.below(5 * LEASE_MS);
+            let until = self.now + self.chance.below(5 * LEASE_MS);
+            self.on_machine_of(one).for_each(|member| member.paused_until = until);
         }
         if self.happens(faults.cuts) {
             let one = self.any_member();
-            self.members[one].cut_until = self.now + self.chance.below(5 * LEASE_MS);
+            let until = self.now + self.chance.below(5 * LEASE_MS);
+            self.on_machine_of(one).for_each(|member| member.cut_until = until);
         }
         if self.happens(faults.cuts) {
             let one = self.any_member();
-            self.members[one].git_cut_until = self.now + self.chance.below(2 * LEASE_MS);
+            let until = self.now + self.chance.below(2 * LEASE_MS);
+            self.on_machine_of(one).for_each(|member| member.git_cut_until = until);
         }
         if self.happens(faults.forgets) {
             let many = usize::try_from(self.chance.below(4)).unwrap();
@@ -251,6 +278,34 @@ impl State {
 
     fn may_act(&self, one: usize) -> bool {
         !self.members[one].is_over && self.members[one].paused_until <= self.now
+    }
+
+    fn on_machine_of(&mut self, one: usize) -> impl Iterator<Item = &mut Member> {
+        let machine = self.members[one].machine;
+        self.members.iter_mut().filter(move |member| member.machine == machine)
+    }
+
+    fn kill_machine_of(&mut self, one: usize) {
+        self.on_machine_of(one).for_each(|member| member.is_dead = true);
+        let machine = self.members[one].machine;
+        self.holds.remove(&machine);
+        self.performed.retain(|(on, _)| *on != machine);
+    }
+
+    pub(crate) fn slots_of(&self, machine: usize) -> u32 {
+        let slots = self.members.iter().filter(|member| member.machine == machine).count();
+        u32::try_from(slots).unwrap()
+    }
+
+    /// A slot of this machine begins an order.
+    pub(crate) fn begins(&mut self, machine: usize, seq: u64) {
+        if !self.performed.insert((machine, seq)) {
+            self.fail(Violation::BegunTwice(format!("order {seq} on machine {machine}")));
+        }
+    }
+
+    pub(crate) fn ends(&mut self, machine: usize, seq: u64) {
+        self.performed.remove(&(machine, seq));
     }
 
     fn any_member(&mut self) -> usize {

@@ -88,6 +88,12 @@ pub trait SprintCrew: Send + Sync {
         Ok(())
     }
 
+    /// How long to wait for further reports after one, by the number of open orders. What follows from several reports is
+    /// written in one step, and writing is most of the work.
+    fn gathers(&self, _open: usize) -> Duration {
+        Duration::ZERO
+    }
+
     /// What a person should know now and was not shown yet.
     fn warnings(&self, _sprint: &Sprint) -> Vec<String> {
         Vec::new()

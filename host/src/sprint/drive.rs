@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use archeflow_core::event::Verb;
 use archeflow_core::model::Seq;
@@ -210,6 +210,23 @@ impl SprintDriver {
         }
     }
 
+    /// Waits for further reports as long as the crew asks for; a signal ends it.
+    fn gather(&mut self) {
+        let until = Instant::now() + self.crew.gathers(self.sprint.open.len());
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            let Ok(message) = self.inbox.recv_timeout(left) else { return };
+            let is_signal = matches!(message, SprintMessage::Signal(_));
+            self.set_by.push_back(message);
+            if is_signal {
+                return;
+            }
+        }
+    }
+
     fn next_message(&mut self, wait: Duration) -> Result<SprintMessage, RecvTimeoutError> {
         self.set_by.pop_front().map_or_else(|| self.inbox.recv_timeout(wait), Ok)
     }
@@ -343,6 +360,7 @@ impl SprintDriver {
         seq: Seq,
         report: Result<SprintEvent, queue::Error>,
     ) -> Result<(), Error> {
+        self.gather();
         let mut reports = vec![(seq, report)];
         for message in self.set_by.drain(..).chain(self.inbox.try_iter()).collect::<Vec<_>>() {
             // What comes behind a signal may be its consequence: a run that was stopped is not reported.

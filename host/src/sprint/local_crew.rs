@@ -45,6 +45,10 @@ pub struct LocalRuns {
     pub always: Vec<OsString>,
     /// Somebody typed that commands are to run without a sandbox.
     pub no_sandbox: bool,
+    /// Runs have the workflow of their configuration, not that of the item.
+    pub own_workflow: bool,
+    /// The longest time of one process of a run.
+    pub limit: Option<Duration>,
     pub tag: String,
 }
 
@@ -131,8 +135,13 @@ impl SprintCrew for LocalCrew {
 
 impl LocalCrew {
     pub fn new(runs: LocalRuns) -> LocalCrew {
+        LocalCrew::under(runs, Watch::new())
+    }
+
+    /// A crew that ends with this watch.
+    pub fn under(runs: LocalRuns, watch: Watch) -> LocalCrew {
         let (lookout, seen) = (Mutex::new(Lookout::default()), Mutex::new(Runs::default()));
-        LocalCrew { runs, watch: Watch::new(), lookout, seen }
+        LocalCrew { runs, watch, lookout, seen }
     }
 
     fn run_once(&self, seq: Seq, item: &QueueItem, id: &str, budget: Option<Money>) -> Stretch {
@@ -141,8 +150,10 @@ impl LocalCrew {
             Looked::Over(run) => return Stretch::last(end_of(id, &run, 0)),
             Looked::Begun => words(["resume", id, "--unattended", "--json"]),
             Looked::Nothing => {
-                let mut args =
-                    words(["run", "--as", id, "--workflow", item.workflow(), "--unattended", "--json"]);
+                let mut args = words(["run", "--as", id, "--unattended", "--json"]);
+                if !self.runs.own_workflow {
+                    args.extend(words(["--workflow", item.workflow()]));
+                }
                 args.extend(budget.into_iter().flat_map(|most| ["--budget".into(), dollars(most).into()]));
                 args.extend(self.runs.said.iter().cloned());
                 args
@@ -235,7 +246,10 @@ impl LocalCrew {
             stdin: Vec::new(),
             stdout: Sink::nothing(),
             stderr: Sink::Memory { keep: TAIL },
-            limits: JobLimits { grace: GRACE, ..JobLimits::default() },
+            limits: match self.runs.limit {
+                Some(total) => JobLimits { grace: GRACE, total, ..JobLimits::default() },
+                None => JobLimits { grace: GRACE, ..JobLimits::default() },
+            },
             tag: format!("{}.{seq}", self.runs.tag),
             sandbox: None,
         };

@@ -4,6 +4,7 @@ mod operate;
 mod server;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use archeflow_fleet::bus::BusError;
 use archeflow_fleet::join::{FleetRole, JoinError, JoinFile};
@@ -42,6 +43,43 @@ fn folder(args: &FolderArgs) -> Result<PathBuf, Failure> {
 
 fn open(args: &FolderArgs) -> Result<FleetFolder, Failure> {
     Ok(FleetFolder::open(&folder(args)?)?)
+}
+
+/// A connection that may give orders.
+pub(crate) struct ConductorLink {
+    pub(crate) bus: NatsBus,
+    /// Of the member.
+    pub(crate) name: String,
+    pub(crate) lease: Duration,
+}
+
+/// Joins a fleet to give orders to workers that offer what is needed.
+pub(crate) fn as_conductor(
+    file: &Path,
+    need: &[String],
+    lease_seconds: Option<u64>,
+) -> Result<ConductorLink, Failure> {
+    let join = JoinFile::read(file)?;
+    if join.role != FleetRole::Conductor {
+        return Err(Failure::usage(
+            format!(
+                "the join file {} is that of a {}; only a conductor may give orders",
+                file.display(),
+                join.role
+            ),
+            "Make one where the server is, and copy it here: archeflow fleet add conductor <name>",
+        ));
+    }
+    if let Some(wrong) = need.iter().find(|need| !need.contains(':') || need.contains(char::is_whitespace)) {
+        return Err(Failure::usage(
+            format!("--need '{wrong}' is nothing that a worker offers"),
+            "For example: --need agent:claude, --need os:linux, --need label:gpu",
+        ));
+    }
+    let standard = NatsOptions::default();
+    let lease = lease_seconds.map_or(standard.lease, Duration::from_secs);
+    let bus = NatsBus::connect(&join, NatsOptions { lease, ..standard })?;
+    Ok(ConductorLink { bus, name: join.name, lease })
 }
 
 /// A connection as the member of a join file, if its role is one of these.

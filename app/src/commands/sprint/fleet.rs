@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use archeflow_fleet::bus::Bus;
 use archeflow_fleet::conductor::{Conducting, FleetCrew, kept_log};
-use archeflow_fleet::join::{FleetRole, JoinFile};
 use archeflow_fleet::journal::{Found, JournalFault};
-use archeflow_fleet::nats::{NatsBus, NatsOptions};
+use archeflow_fleet::nats::NatsBus;
 use archeflow_fleet::sprint_log::SprintLog;
 use archeflow_host::platform::machine;
 use archeflow_host::sprint::opening::{self, OpenedSprint};
 use archeflow_host::sprint::queue::QueueFolder;
 
 use crate::args::SprintRun;
+use crate::commands::fleet::as_conductor;
 use crate::failure::Failure;
 use crate::render::text::safe_line;
 
@@ -27,29 +27,8 @@ pub(super) struct JoinedFleet {
 }
 
 pub(super) fn join(file: &Path, args: &SprintRun) -> Result<JoinedFleet, Failure> {
-    let join = JoinFile::read(file)?;
-    if join.role != FleetRole::Conductor {
-        return Err(Failure::usage(
-            format!(
-                "the join file {} is that of a {}; only a conductor may give orders",
-                file.display(),
-                join.role
-            ),
-            "Make one where the server is, and copy it here: archeflow fleet add conductor <name>",
-        ));
-    }
-    if let Some(wrong) =
-        args.need.iter().find(|need| !need.contains(':') || need.contains(char::is_whitespace))
-    {
-        return Err(Failure::usage(
-            format!("--need '{wrong}' is nothing that a worker offers"),
-            "For example: --need agent:claude, --need os:linux, --need label:gpu",
-        ));
-    }
-    let standard = NatsOptions::default();
-    let lease = args.lease_seconds.map_or(standard.lease, Duration::from_secs);
-    let bus = NatsBus::connect(&join, NatsOptions { lease, ..standard })?;
-    Ok(JoinedFleet { bus: Arc::new(bus), name: join.name, lease })
+    let joined = as_conductor(file, &args.need, args.lease_seconds)?;
+    Ok(JoinedFleet { bus: Arc::new(joined.bus), name: joined.name, lease: joined.lease })
 }
 
 impl JoinedFleet {

@@ -91,6 +91,8 @@ pub(super) fn run(args: &SprintRun) -> Result<CommandOutput, Failure> {
             said: run_flags(args),
             always: Vec::new(),
             no_sandbox: args.unsafe_no_sandbox,
+            own_workflow: false,
+            limit: None,
             tag: tag.clone(),
         })),
     };
