@@ -3,6 +3,7 @@
 mod changes;
 mod filter;
 mod landlock;
+mod pages;
 mod start;
 
 use std::fs::{self, File};
@@ -17,6 +18,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_si
 use rustix::rand::{GetRandomFlags, getrandom};
 
 pub(super) use changes::FolderChanges;
+pub(super) use pages::release_program;
 pub(super) use start::start_session;
 
 use super::Errno;

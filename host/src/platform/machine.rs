@@ -25,6 +25,13 @@ pub fn available_memory() -> Option<u64> {
     system::available_memory()
 }
 
+/// Lets go of the pages of the program itself that this process has used so far, as far as the system has a way. The system
+/// keeps them, and hands out again what is used again. For processes that live long and needed much of the program only to
+/// start.
+pub fn release_program() {
+    system::release_program();
+}
+
 /// The name of this machine.
 pub fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()

@@ -68,6 +68,11 @@ impl Watch {
         self.asked().is_some()
     }
 
+    /// Whether the jobs are killed.
+    pub fn is_killing(&self) -> bool {
+        self.asked() == Some(Asked::Now)
+    }
+
     pub(super) fn asked(&self) -> Option<Asked> {
         self.bells().filter_map(Bells::asked).max()
     }

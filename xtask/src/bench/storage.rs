@@ -346,15 +346,5 @@ pub(super) fn request() -> RunStart {
 }
 
 pub(super) fn session() -> SessionStart {
-    SessionStart {
-        fence: 1,
-        why: "run".to_owned(),
-        attended: false,
-        auto_merge: true,
-        version: String::new(),
-        tag: String::new(),
-        agents: BTreeMap::new(),
-        accounts: BTreeMap::new(),
-        sandbox: String::new(),
-    }
+    SessionStart { fence: 1, why: "run".to_owned(), auto_merge: true, ..SessionStart::default() }
 }

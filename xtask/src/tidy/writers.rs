@@ -115,7 +115,10 @@ pub(super) fn processes(tree: &Tree) -> Vec<Complaint> {
 
 pub(super) fn printing(tree: &Tree) -> Vec<Complaint> {
     let words = ["println!", "print!", "eprintln!", "eprint!", "io::stdout", "io::stderr"];
-    let printers = [("host/src/backends/script.rs", "an agent's answer is its standard output")];
+    let printers = [
+        ("host/src/backends/script.rs", "an agent's answer is its standard output"),
+        ("host/src/backends/sim.rs", "an agent's answer is its standard output"),
+    ];
     outside(tree, &["core/src/", "host/src/", "serve/src/", "fleet/src/"], &printers, &words, "prints")
 }
 
@@ -163,10 +166,15 @@ const WRITES: [&str; 22] = [
 ];
 
 /// Who changes files, and which.
-const WRITERS: [(&str, &str); 66] = [
+const WRITERS: [(&str, &str); 75] = [
     ("fleet/src/mirror.rs", "copies of a fleet's journals, in the state folder"),
     ("fleet/src/clones.rs", "clones of a worker's repositories, and what is left of half a clone"),
     ("fleet/src/shift.rs", "the folder of a worker, and one for its sockets in the temporary folder"),
+    ("fleet/src/shift/trial.rs", "evaluations that a worker has trials of, in its folder"),
+    (
+        "fleet/src/conductor/trials.rs",
+        "repositories of trials in the folder that the user names, and journals in the evaluation's",
+    ),
     ("fleet/src/shift/held.rs", "which orders a worker holds, in its folder"),
     ("fleet/src/join.rs", "join files, each once and for its owner only"),
     ("fleet/src/server/folder.rs", "the folder of a fleet's server, and join files of removed members"),
@@ -201,6 +209,18 @@ const WRITERS: [(&str, &str); 66] = [
     ("host/src/world.rs", "the private folders of a command in the sandbox"),
     ("host/src/open/try_commands.rs", "the output of commands that `init` tries"),
     ("host/src/eval/copy.rs", "copies of a task's repository, in a temporary folder of their own"),
+    (
+        "host/src/eval/confined.rs",
+        "the private folders of a task's commands, in a temporary folder of their own",
+    ),
+    ("host/src/eval/run/folder.rs", "the folder of an evaluation, which the user names"),
+    ("host/src/eval/pack.rs", "an arm that came with an order, in a folder that the caller names"),
+    ("host/src/git/fresh.rs", "bare repositories of trials, in a folder that the caller names"),
+    (
+        "host/src/eval/run/trial.rs",
+        "repositories of trials in that folder, and an empty one in a temporary folder",
+    ),
+    ("host/src/eval/run/measure.rs", "copies of what a trial built, in a temporary folder of their own"),
     ("host/src/eval/check.rs", "the private folders of a task's commands, in the same temporary folder"),
     ("host/src/executors/landing.rs", "the notes of a landing"),
     ("host/src/executors/preflight.rs", "which trees passed their tests"),
@@ -228,6 +248,7 @@ const WRITERS: [(&str, &str); 66] = [
     ("host/src/git/workspace/collect.rs", "working copies"),
     ("host/src/git/land/settle.rs", "brings the user's checkout to the landed commit"),
     ("host/src/backends/script.rs", "plays an agent, in its working copy"),
+    ("host/src/backends/sim.rs", "simulates an agent, in its working copy"),
     ("app/src/commands/demo.rs", "the sample repository"),
     ("app/src/commands/doctor.rs", "tries whether the disk keeps its promises"),
 ];
