@@ -6,9 +6,11 @@ mod landlock;
 mod pages;
 mod start;
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -203,16 +205,29 @@ pub(super) fn memory_in_files(pids: &[Pid]) -> u64 {
             if known.contains(&device) {
                 continue;
             }
-            known.push(device);
-            let below_root = place.strip_prefix("/").unwrap_or(&place);
-            let found = rustix::fs::statvfs(Path::new(&proc_file(*pid, "root")).join(below_root));
-            let blocks = found.map_or(0, |found| {
-                found.f_blocks.saturating_sub(found.f_bfree).saturating_mul(found.f_frsize)
-            });
-            used = used.saturating_add(blocks);
+            let root = PathBuf::from(proc_file(*pid, "root"));
+            if let Some(bytes) = held_by(&root, &device, &place) {
+                known.push(device);
+                used = used.saturating_add(bytes);
+            }
         }
     }
     used
+}
+
+/// Bytes in the file system of this device at this place below a root. `None` if the place is in another one: a process
+/// that builds a sandbox changes its mounts and its root between two looks at it, and then the same path may lead to a
+/// disk.
+fn held_by(root: &Path, device: &str, place: &Path) -> Option<u64> {
+    let place = root.join(place.strip_prefix("/").unwrap_or(place));
+    let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::CLOEXEC;
+    let opened = rustix::fs::open(&place, flags, rustix::fs::Mode::empty()).ok()?;
+    let at = rustix::fs::fstat(&opened).ok()?.st_dev;
+    if format!("{}:{}", rustix::fs::major(at), rustix::fs::minor(at)) != device {
+        return None;
+    }
+    let found = rustix::fs::fstatvfs(&opened).ok()?;
+    Some(found.f_blocks.saturating_sub(found.f_bfree).saturating_mul(found.f_frsize))
 }
 
 /// Device and place of each file system in memory that a process sees from its root on.
@@ -223,9 +238,23 @@ fn in_memory(pid: Pid) -> Vec<(String, PathBuf)> {
         let mut fields = mount.split(' ').skip(2);
         let (device, root, place) = (fields.next()?, fields.next()?, fields.next()?);
         let memory = matches!(file_system.split(' ').next()?, "tmpfs" | "ramfs");
-        (memory && root == "/").then(|| (device.to_owned(), PathBuf::from(place.replace("\\040", " "))))
+        (memory && root == "/").then(|| (device.to_owned(), unescaped(place)))
     };
     text.lines().filter_map(entry).collect()
+}
+
+/// A path as the kernel lists it: blanks, line breaks and backslashes are three octal digits after a backslash.
+fn unescaped(path: &str) -> PathBuf {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let digits =
+            after.get(..3).filter(|_| *first == b'\\').and_then(|three| std::str::from_utf8(three).ok());
+        let code = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        bytes.push(code.unwrap_or(*first));
+        rest = if code.is_some() { after.get(3..).unwrap_or_default() } else { after };
+    }
+    PathBuf::from(OsString::from_vec(bytes))
 }
 
 /// `1.25` as 125.
@@ -298,6 +327,40 @@ mod tests {
             parse_numbers("12 345 6 ").iter().map(|pid| pid.as_raw_nonzero().get()).collect();
         assert_eq!(found, [12, 345, 6]);
         assert!(parse_numbers("").is_empty());
+    }
+
+    /// A process between two mounts: its list names a file system that its root does not show any more.
+    #[test]
+    fn s_12_another_file_system_at_the_place_of_a_memory_file_system_is_not_counted() {
+        let root = tempfile::tempdir().unwrap();
+        let moved = root.path().join("moved");
+        let all = in_memory(getpid());
+        let held: Vec<_> =
+            all.iter().filter(|(device, place)| held_by(Path::new("/"), device, place).is_some()).collect();
+        assert!(!held.is_empty(), "no file system in memory here: {all:?}");
+        for (device, place) in held {
+            fs::create_dir_all(moved.join(place.strip_prefix("/").unwrap())).unwrap();
+            let elsewhere = format!("{device}0");
+            assert_eq!(held_by(Path::new("/"), &elsewhere, place), None);
+            assert_eq!(held_by(&root.path().join("gone"), device, place), None);
+            let own = fs::metadata(&moved).unwrap().dev();
+            let same = format!("{}:{}", rustix::fs::major(own), rustix::fs::minor(own)) == *device;
+            assert_eq!(held_by(&moved, device, place).is_some(), same);
+        }
+    }
+
+    #[test]
+    fn a_path_in_the_list_of_mounts_is_read_whole() {
+        for (listed, path) in [
+            ("/dev/shm", "/dev/shm"),
+            ("/a\\040b\\011c\\012d", "/a b\tc\nd"),
+            ("/a\\134040", "/a\\040"),
+            ("/a\\9", "/a\\9"),
+            ("/a\\", "/a\\"),
+            ("/\\777", "/\\777"),
+        ] {
+            assert_eq!(unescaped(listed), Path::new(path), "{listed}");
+        }
     }
 
     #[test]
