@@ -309,6 +309,8 @@ pub(super) fn hide_memory() {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
     use super::*;
 
     #[test]
