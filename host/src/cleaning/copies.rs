@@ -31,6 +31,7 @@ impl Cleaner<'_> {
                     continue;
                 }
             };
+            self.fates.listed();
             let owner = idle.as_ref().map(|idle| idle.owner.clone()).unwrap_or_default();
             let seen = self.fates.of_id(&owner);
             let used = if seen.fate == RunFate::Gone { disk::changed_at(&path) } else { seen.last };

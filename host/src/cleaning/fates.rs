@@ -1,7 +1,6 @@
 //! What can still happen to a run, by its journal. Folders in the state folder have the ids of runs and not their
 //! repositories, so every repository with a run of that id counts.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use archeflow_core::rules::keeping::RunFate;
@@ -10,7 +9,7 @@ use archeflow_core::run::Run;
 
 use super::disk;
 use crate::store::journal::{self, Journal};
-use crate::store::own_runs::{self, OwnRun, RecordedRun};
+use crate::store::own_runs::{OwnRun, RecordedRun, RecordedRuns};
 use crate::store::places::Places;
 use crate::{clock, log};
 
@@ -36,7 +35,10 @@ pub(super) struct Fates {
     own: Option<(PathBuf, String)>,
     /// Where a run may be that was not started here.
     roots: Vec<PathBuf>,
-    records: Option<BTreeMap<String, Vec<RecordedRun>>>,
+    records: RecordedRuns,
+    /// Something was listed since the records were read. A run has its record before its first folder, so what was listed
+    /// has its record now.
+    is_behind: bool,
 }
 
 impl Fates {
@@ -46,31 +48,36 @@ impl Fates {
         roots: Vec<PathBuf>,
         own: Option<(PathBuf, String)>,
     ) -> Fates {
-        Fates { state: state.to_path_buf(), patience_days, own, roots, records: None }
+        Fates {
+            state: state.to_path_buf(),
+            patience_days,
+            own,
+            roots,
+            records: RecordedRuns::default(),
+            is_behind: true,
+        }
     }
 
     pub(super) fn is_own(&self, root: &Path, run_id: &str) -> bool {
         self.own.as_ref().is_some_and(|(own, id)| own == root && id == run_id)
     }
 
-    pub(super) fn records(&mut self) -> &BTreeMap<String, Vec<RecordedRun>> {
-        let state = &self.state;
-        self.records.get_or_insert_with(|| {
-            let mut records: BTreeMap<String, Vec<RecordedRun>> = BTreeMap::new();
-            for record in own_runs::all(state) {
-                records.entry(record.run_id.clone()).or_default().push(record);
-            }
-            records
-        })
+    /// To be called when something was listed (or reserved) and before its run is asked for. That a run of the same id is
+    /// known already proves nothing: the runs of an evaluation all have the same one, each in a repository of its own.
+    pub(super) fn listed(&mut self) {
+        self.is_behind = true;
+    }
+
+    pub(super) fn records(&mut self) -> &RecordedRuns {
+        if std::mem::take(&mut self.is_behind) {
+            self.records.look(&self.state);
+        }
+        &self.records
     }
 
     /// The run of this id, wherever it is; of several the one that needs the most.
     pub(super) fn of_id(&mut self, run_id: &str) -> SeenRun {
-        // A run has its record before its first folder, but it may have begun since the records were read.
-        if !self.records().contains_key(run_id) {
-            self.records = None;
-        }
-        let records = self.records().get(run_id).cloned().unwrap_or_default();
+        let records: Vec<RecordedRun> = self.records().of_id(run_id).cloned().collect();
         let journal = Path::new(".archeflow/events").join(format!("{run_id}.jsonl"));
         if records.is_empty() && self.roots.iter().any(|root| disk::exists(&root.join(&journal))) {
             return SeenRun::new(RunFate::Unknown);

@@ -18,7 +18,9 @@ impl Cleaner<'_> {
     pub(super) fn leftovers(&mut self) {
         let scratch = self.state.join(SCRATCH);
         self.finish_earlier(&scratch);
-        for path in disk::entries(&scratch).filter(|path| !disk::is_trash(path)).collect::<Vec<_>>() {
+        let folders: Vec<PathBuf> = disk::entries(&scratch).filter(|path| !disk::is_trash(path)).collect();
+        self.fates.listed();
+        for path in folders {
             let name = disk::name(&path);
             let alive = match name.strip_prefix(TRIAL) {
                 Some(number) => is_alive(number),

@@ -199,3 +199,49 @@ impl Cleaner<'_> {
         self.now.saturating_sub(then) / 86_400_000
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+    use std::fs;
+
+    use super::*;
+    use crate::store::journal::Journal;
+    use crate::store::own_runs::OwnRun;
+
+    /// The runs of an evaluation have one id, one state folder, and a repository each.
+    #[test]
+    fn u_14_a_run_that_begins_during_a_cleaning_keeps_its_folders_though_its_id_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state");
+        let begin = |name: &str| {
+            let root = folder.path().join(name);
+            let places = Places::at(&root).unwrap();
+            places.make().unwrap();
+            let journal = Journal::create(&places.events(), "trial").unwrap();
+            OwnRun { state: &state, root: &root, run_id: "trial" }.remember(1, "digest").unwrap();
+            journal
+        };
+        fs::create_dir_all(&state).unwrap();
+        fs::create_dir_all(folder.path().join("first")).unwrap();
+        fs::create_dir_all(folder.path().join("second")).unwrap();
+        drop(begin("first"));
+        let keep = KeepSettings::default();
+        let mut cleaner = Cleaner {
+            state: &state,
+            keep: &keep,
+            asked: true,
+            dry_run: false,
+            now: clock::now(),
+            fates: Fates::new(&state, 0, Vec::new(), None),
+            report: CleaningReport::default(),
+        };
+        assert_ne!(cleaner.fates.of_id("trial").fate, keeping::RunFate::Driven);
+        let _second = begin("second");
+        let made = [state.join("tmp/trial.0011.3"), state.join("homes/trial")];
+        made.iter().for_each(|path| fs::create_dir_all(path).unwrap());
+        cleaner.shared();
+        assert!(made.iter().all(|path| path.exists()), "{:?}", cleaner.report.removed);
+    }
+}

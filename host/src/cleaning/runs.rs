@@ -113,6 +113,7 @@ impl Cleaner<'_> {
         };
         let oldest = journals(&here.places).iter().map(|found| begun(&here.places, found)).min();
         let others_driven = self.others_driven(here);
+        self.fates.listed();
         for kept in refs {
             let is_replaced = kept.run_id == REPLACED;
             let is_here = disk::exists(&here.places.events().join(format!("{}.jsonl", kept.run_id)));

@@ -46,6 +46,7 @@ impl Cleaner<'_> {
             .map(|path| (disk::changed_at(&path), path))
             .collect();
         stores.sort();
+        self.fates.listed();
         for (newer, (changed, path)) in stores.into_iter().rev().enumerate() {
             let name = disk::name(&path);
             let facts = ReviewStoreFacts {
@@ -95,7 +96,9 @@ impl Cleaner<'_> {
         let folder = client::homes_of_all(self.state);
         self.finish_earlier(&folder);
         let homes = disk::entries(&folder).filter(|path| valid_name(&disk::name(path)));
-        for path in homes.filter(|path| disk::is_real_folder(path)).collect::<Vec<_>>() {
+        let homes: Vec<PathBuf> = homes.filter(|path| disk::is_real_folder(path)).collect();
+        self.fates.listed();
+        for path in homes {
             let decided = keeping::home(self.fates.of_id(&disk::name(&path)).fate);
             self.settle(CleanedKind::Home, &path, decided, || disk::remove_whole(&path));
         }
@@ -111,7 +114,7 @@ impl Cleaner<'_> {
 
     /// Records of runs that have no journal any more.
     fn records(&mut self) {
-        let records: Vec<RecordedRun> = self.fates.records().values().flatten().cloned().collect();
+        let records: Vec<RecordedRun> = self.fates.records().all().cloned().collect();
         for record in records {
             // Most have one, and a journal that is there is not read.
             let journal = record.root.join(".archeflow/events").join(format!("{}.jsonl", record.run_id));

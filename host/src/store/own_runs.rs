@@ -5,6 +5,8 @@
 //! are; it is on disk before line 1, so a crash leaves a run that can be resumed or one that never began.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -185,18 +187,49 @@ pub(crate) struct RecordedRun {
     pub(crate) run_id: String,
 }
 
-/// Every run that was started or taken over here. What can't be read as a record is left out.
-pub(crate) fn all(state: &Path) -> Vec<RecordedRun> {
-    let files = std::fs::read_dir(state.join(FOLDER)).into_iter().flatten().flatten();
-    let read = |file: PathBuf| {
+/// Every run that was started or taken over here, as far as it was looked for. What can't be read as a record is left out.
+#[derive(Debug, Default)]
+pub(crate) struct RecordedRuns {
+    /// By the name of its file, which no other run can have.
+    read: BTreeMap<OsString, RecordedRun>,
+    files_of: BTreeMap<String, Vec<OsString>>,
+}
+
+impl RecordedRuns {
+    /// Reads the records that have come since the last look. Those that are gone stay.
+    pub(crate) fn look(&mut self, state: &Path) {
+        for entry in std::fs::read_dir(state.join(FOLDER)).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            if self.read.contains_key(&name) {
+                continue;
+            }
+            if let Some(found) = RecordedRun::read(state, entry.path()) {
+                self.files_of.entry(found.run_id.clone()).or_default().push(name.clone());
+                self.read.insert(name, found);
+            }
+        }
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &RecordedRun> {
+        self.read.values()
+    }
+
+    /// One for each repository with a run of this id.
+    pub(crate) fn of_id(&self, run_id: &str) -> impl Iterator<Item = &RecordedRun> {
+        let files = self.files_of.get(run_id).into_iter().flatten();
+        files.filter_map(|name| self.read.get(name))
+    }
+}
+
+impl RecordedRun {
+    fn read(state: &Path, file: PathBuf) -> Option<RecordedRun> {
         let record: OwnRunRecord = serde_json::from_slice(&files::read_capped(&file, LARGEST).ok()?).ok()?;
         let root = os::path(unescaped(&record.root)?);
         // A record under another name is nobody's.
         let own = OwnRun { state, root: &root, run_id: &record.run_id };
         let is_named = file.file_name().is_some_and(|name| name == own.name().as_str());
         is_named.then_some(RecordedRun { file, root, run_id: record.run_id })
-    };
-    files.map(|entry| entry.path()).filter_map(read).collect()
+    }
 }
 
 /// The inverse of `escape_ascii`.
@@ -272,6 +305,8 @@ impl OwnLessons {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -283,11 +318,29 @@ mod tests {
             OwnRun { state: state.path(), root, run_id: "r" }.remember(1, "digest").unwrap();
         }
         std::fs::write(state.path().join(FOLDER).join("garbage.json"), "{").unwrap();
-        let found: std::collections::BTreeSet<PathBuf> =
-            all(state.path()).into_iter().map(|record| record.root).collect();
-        assert_eq!(found, roots.iter().cloned().collect());
+        let found = |state: &Path| {
+            let mut runs = RecordedRuns::default();
+            runs.look(state);
+            runs.all().map(|record| record.root.clone()).collect::<BTreeSet<PathBuf>>()
+        };
+        assert_eq!(found(state.path()), roots.iter().cloned().collect());
         OwnRun { state: state.path(), root: &roots[0], run_id: "r" }.forget().unwrap();
         OwnRun { state: state.path(), root: &roots[0], run_id: "r" }.forget().unwrap();
-        assert_eq!(all(state.path()).len(), 2);
+        assert_eq!(found(state.path()).len(), 2);
+    }
+
+    #[test]
+    fn u_14_a_run_that_begins_in_another_repository_under_a_known_id_is_found_by_the_next_look() {
+        let state = tempfile::tempdir().unwrap();
+        let begin = |root: &str| {
+            OwnRun { state: state.path(), root: Path::new(root), run_id: "r" }.remember(1, "digest").unwrap();
+        };
+        begin("/a");
+        let mut runs = RecordedRuns::default();
+        runs.look(state.path());
+        begin("/b");
+        runs.look(state.path());
+        let roots: BTreeSet<&Path> = runs.of_id("r").map(|record| record.root.as_path()).collect();
+        assert_eq!(roots, BTreeSet::from([Path::new("/a"), Path::new("/b")]));
     }
 }
