@@ -13,8 +13,8 @@ use archeflow_host::platform::children;
 use archeflow_host::proc::{self, Cause, Job, JobEnd, JobLimits, Sink, Watch};
 use archeflow_host::sandbox::proxy::{HostList, Proxy};
 use archeflow_host::sandbox::{
-    ClientNeeds, LocalPort, PrivateFolders, ProxyAccess, Sandbox, SandboxChoice, SandboxFacts, SandboxLevel,
-    SandboxLimits, SandboxNetwork, SandboxPolicy, probe,
+    ClientNeeds, LocalPort, PolicyMount, PrivateFolders, ProxyAccess, Sandbox, SandboxChoice, SandboxFacts,
+    SandboxLevel, SandboxLimits, SandboxNetwork, SandboxPolicy, probe,
 };
 
 /// A user's repository, things of the user's that are nobody's business, and a working copy.
@@ -306,6 +306,30 @@ fn s_12_exit_codes_and_signals_arrive_as_they_are() -> io::Result<()> {
             panic!("{}: {:?}", level.line(), ended.cause)
         };
         assert!(why.contains("/nowhere/to/be/found"), "{why}");
+    }
+    Ok(())
+}
+
+/// An exit code of bubblewrap itself would count as one of a test command: its tests would have failed.
+#[test]
+fn s_12_a_sandbox_that_can_t_be_set_up_is_no_exit_code_of_its_program() -> io::Result<()> {
+    let level = bwrap();
+    for stderr in ["nothing", "memory", "file"] {
+        let scene = Scene::new()?;
+        let mut policy = scene.policy(SandboxPolicy::for_command);
+        let gone = scene.at("gone");
+        policy.mounts.push(PolicyMount::Show { from: gone.clone(), to: gone.clone(), writable: true });
+        let stderr = match stderr {
+            "nothing" => Sink::nothing(),
+            "memory" => Sink::memory(),
+            _ => Sink::file(scene.at("stderr")),
+        };
+        let job = Job { stderr, ..scene.job(&level, policy, "echo begun; exit 1") };
+        let ended = proc::run(job, &Watch::new(), &mut |_, _| {});
+        let Cause::NotStarted(proc::NotStarted::Sandbox(why)) = ended.cause else {
+            panic!("{:?}", ended.cause)
+        };
+        assert!(why.contains(gone.to_str().unwrap_or_default()), "{why}");
     }
     Ok(())
 }

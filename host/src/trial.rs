@@ -175,6 +175,6 @@ fn cut_short(ended: &JobEnd) -> (Failure, String) {
         Cause::TooLong => (Failure::TooLong, format!("it took too long{words}")),
         Cause::Stopped => (Failure::Signal, "it was stopped".to_owned()),
         Cause::OverLimit(what) => (Failure::Signal, what.clone()),
-        Cause::NotStarted(why) => (Failure::NotStarted, format!("it can't be started ({why:?})")),
+        Cause::NotStarted(why) => (Failure::NotStarted, format!("it can't be started ({why})")),
     }
 }

@@ -22,7 +22,7 @@ use crate::git::fresh::{CommitSource, FreshError};
 use crate::git::remove_beneath;
 use crate::nonce::nonce;
 use crate::platform::files as os;
-use crate::proc::{Cause, JobEnd, NotStarted};
+use crate::proc::{Cause, JobEnd};
 
 #[derive(Debug, Clone, Copy)]
 pub struct CheckOptions<'a> {
@@ -431,9 +431,9 @@ impl<'a> TaskRun<'a> {
                 (text, "Let it use less, or raise the limit in your configuration.")
             }
             Cause::Stopped => return Err(CheckError::Stopped),
-            Cause::NotStarted(
-                NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why),
-            ) => return Err(CheckError::Machine(format!("the {name} can't be started: {why}"))),
+            Cause::NotStarted(why) => {
+                return Err(CheckError::Machine(format!("the {name} can't be started: {why}")));
+            }
         };
         self.fault(command.line, text, remedy, output);
         Ok(CommandResult::Unusable)

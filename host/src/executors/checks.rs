@@ -14,7 +14,7 @@ use super::setup;
 use crate::failpoint;
 use crate::git::ObjectId;
 use crate::git::workspace::WorkspaceKind;
-use crate::proc::{self, Cause, Job, JobLimits, NotStarted, Sink};
+use crate::proc::{self, Cause, Job, JobLimits, Sink};
 use crate::sandbox::{SandboxFacts, SandboxPolicy};
 use crate::world::World;
 
@@ -116,9 +116,7 @@ pub(super) fn ended(cause: &Cause, limit_ms: u64) -> CommandEnd {
         }
         Cause::OverLimit(what) => (Tested::Failed, None, Some(format!("stopped: {what}"))),
         Cause::Stopped => (Tested::Broken, None, Some("stopped by the user".to_owned())),
-        Cause::NotStarted(
-            NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why),
-        ) => (Tested::Broken, None, Some(why.clone())),
+        Cause::NotStarted(why) => (Tested::Broken, None, Some(why.to_string())),
     };
     CommandEnd { result, exit, why }
 }
@@ -141,9 +139,7 @@ pub(super) fn hook(world: &World, seq: Seq, start: &HookStart, limit_ms: u64) ->
         Cause::Silent | Cause::TooLong => (false, format!("stopped after {} s", limit_ms / 1_000)),
         Cause::OverLimit(what) => (false, format!("stopped: {what}")),
         Cause::Stopped => (false, "stopped by the user".to_owned()),
-        Cause::NotStarted(
-            NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why),
-        ) => (false, why),
+        Cause::NotStarted(why) => (false, why.to_string()),
     };
     let point: HookPoint = start.point;
     HookDone { start_seq: seq, point, ok, reason }

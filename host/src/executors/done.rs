@@ -30,6 +30,8 @@ pub(super) enum End {
     UsedUp,
     OverLimit(String),
     NotStarted(String),
+    /// Its sandbox could not be set up, which may work the next time.
+    NoSandbox(String),
 }
 
 impl Done {
@@ -41,9 +43,8 @@ impl Done {
             Cause::TooLong => End::TooLong,
             Cause::Stopped => End::Stopped,
             Cause::OverLimit(what) => End::OverLimit(what.clone()),
-            Cause::NotStarted(
-                NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why),
-            ) => End::NotStarted(why.clone()),
+            Cause::NotStarted(NotStarted::Sandbox(why)) => End::NoSandbox(why.clone()),
+            Cause::NotStarted(why) => End::NotStarted(why.to_string()),
         };
         Done {
             end,

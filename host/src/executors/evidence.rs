@@ -17,7 +17,7 @@ use crate::backends::cli::ALL;
 use crate::git::ObjectId;
 use crate::git::workspace::{Slot, WorkspaceKind};
 use crate::model_agent::tools::tree::ToolTree;
-use crate::proc::{self, Cause, Job, JobLimits, NotStarted, Sink};
+use crate::proc::{self, Cause, Job, JobLimits, Sink};
 use crate::sandbox::{SandboxFacts, SandboxPolicy};
 use crate::world::World;
 
@@ -97,9 +97,7 @@ impl ReproductionTree<'_> {
             Cause::Silent | Cause::TooLong => format!("stopped after {} s", self.total_ms.div_ceil(1_000)),
             Cause::OverLimit(ref what) => format!("stopped: {what}"),
             Cause::Stopped => return None,
-            Cause::NotStarted(
-                NotStarted::NotFound(ref why) | NotStarted::Permission(ref why) | NotStarted::Other(ref why),
-            ) => why.clone(),
+            Cause::NotStarted(ref why) => why.to_string(),
         };
         let exit = match ended.cause {
             Cause::Exited(code) => Some(code),

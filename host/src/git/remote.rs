@@ -381,7 +381,7 @@ fn git_at(place: &Path, env: &GitEnv, args: &[&str]) -> Result<JobEnd, GitRefusa
         Cause::OverLimit(what) => what.clone(),
         Cause::Stopped => "it was stopped".to_owned(),
         Cause::Signaled(signal) => format!("it was ended by signal {signal}"),
-        Cause::NotStarted(why) => format!("it could not be started ({why:?})"),
+        Cause::NotStarted(why) => format!("it could not be started ({why})"),
     };
     Err(GitRefusal(why))
 }

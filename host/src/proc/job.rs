@@ -108,10 +108,15 @@ pub enum Cause {
 }
 
 /// Why there never was a process.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotStarted {
+    #[error("{0}")]
     NotFound(String),
+    #[error("{0}")]
     Permission(String),
+    #[error("its sandbox could not be set up: {0}")]
+    Sandbox(String),
+    #[error("{0}")]
     Other(String),
 }
 
@@ -175,7 +180,21 @@ impl Cause {
             (other, _) => other,
         }
     }
+
+    /// The same, where the program around the sandbox ended before the part of us inside it began: an exit code of its own
+    /// is not one of the program it was to start. `said` is what it printed on stderr.
+    pub(super) fn seen_outside(self, report: Option<&InsideReport>, said: &[u8]) -> Self {
+        if !matches!(self, Self::Exited(1..SIGNALED)) || report.is_some() {
+            return self;
+        }
+        let said = String::from_utf8_lossy(said).trim().replace('\n', "; ");
+        let why = if said.is_empty() { "nothing says why".to_owned() } else { said };
+        Self::NotStarted(NotStarted::Sandbox(why))
+    }
 }
+
+/// From this number on an exit code tells a signal. The part of us inside can be killed by the system when memory is short.
+const SIGNALED: i32 = 128;
 
 impl Cause {
     /// The same, where the signal of a file that grew too large (or a shell's word for it) has its reason.
@@ -214,6 +233,7 @@ impl NotStarted {
         match fault {
             InsideFault::NotFound(text) => Self::NotFound(text),
             InsideFault::Permission(text) => Self::Permission(text),
+            InsideFault::Sandbox(text) => Self::Sandbox(text),
             InsideFault::Other(text) => Self::Other(text),
         }
     }

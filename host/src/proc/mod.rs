@@ -20,6 +20,8 @@ mod sink;
 mod sweep;
 mod watch;
 
+use std::fs::File;
+use std::io::Read;
 use std::time::{Duration, Instant};
 
 use crate::failpoint;
@@ -57,9 +59,30 @@ pub fn run(job: Job, watch: &Watch, on_output: &mut dyn FnMut(Stream, &[u8])) ->
     ended
 }
 
+/// The beginning of what was kept.
+fn said(sink: &Sink, kept: &SinkReport) -> Vec<u8> {
+    match sink {
+        Sink::File { path, .. } => {
+            let mut bytes = Vec::new();
+            let file = File::open(path).ok();
+            let _ = file.map(|file| file.take(WHY).read_to_end(&mut bytes));
+            bytes
+        }
+        Sink::Memory { .. } => kept.bytes.clone(),
+    }
+}
+
+/// Bytes of what is said of a sandbox that can't be set up.
+const WHY: u64 = 4096;
+
 fn attempt(mut job: Job, watch: &Watch, on_output: &mut dyn FnMut(Stream, &[u8])) -> JobEnd {
     if watch.asked().is_some() {
         return unstarted(Cause::Stopped);
+    }
+    let is_wrapped = job.sandbox.as_ref().is_some_and(Sandbox::has_outer_process);
+    if is_wrapped && job.stderr == Sink::nothing() {
+        // Why the sandbox can't be set up is said there and nowhere else.
+        job.stderr = Sink::Memory { keep: WHY };
     }
     let (stdout, stderr) = match (Keeper::open(&job.stdout), Keeper::open(&job.stderr)) {
         (Ok(stdout), Ok(stderr)) => (stdout, stderr),
@@ -77,6 +100,9 @@ fn attempt(mut job: Job, watch: &Watch, on_output: &mut dyn FnMut(Stream, &[u8])
     // Whoever could write to it is gone, but something that left the sandbox's reach may still hold it open.
     let report = report.filter(|report| poll::never_block(report).is_ok()).and_then(InsideReport::read);
     ended.leftovers += report.as_ref().map_or(0, |report| report.leftovers);
+    if is_wrapped {
+        ended.cause = ended.cause.seen_outside(report.as_ref(), &said(&job.stderr, &ended.stderr));
+    }
     ended.cause = ended.cause.seen_inside(report).with_reason(job.sandbox.as_ref());
     ended
 }

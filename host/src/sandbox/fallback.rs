@@ -50,13 +50,22 @@ pub(super) fn run(policy: &str, order: &str, program: &OsString, args: &[OsStrin
     let policy: SandboxPolicy = serde_json::from_str(policy).map_err(io::Error::other)?;
     let order: InsideOrder = serde_json::from_str(order).map_err(io::Error::other)?;
     let mut report = File::from(confine::take_over(order.report)?);
-    restrict(&policy)?;
+    inside::reported(&mut report, |report| become_confined(&policy, report, program, args))
+}
+
+fn become_confined(
+    policy: &SandboxPolicy,
+    report: &mut File,
+    program: &OsString,
+    args: &[OsString],
+) -> io::Result<i32> {
+    restrict(policy)?;
     let limits = policy.limits;
     // Counted over all processes of the user here, so it would strike before anything has begun.
     inside::set_limits(&super::SandboxLimits { processes: None, ..limits })?;
     let error = confine::become_program(Command::new(program).args(args));
     let not_started = Some(InsideFault::of(program, &error));
-    inside::tell(&mut report, &InsideReport { not_started, ..InsideReport::default() });
+    inside::tell(report, &InsideReport { not_started, ..InsideReport::default() });
     Ok(127)
 }
 

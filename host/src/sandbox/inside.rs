@@ -56,6 +56,8 @@ pub struct InsideReport {
 pub enum InsideFault {
     NotFound(String),
     Permission(String),
+    /// The last steps of its sandbox failed.
+    Sandbox(String),
     Other(String),
 }
 
@@ -94,6 +96,26 @@ impl InsideFault {
 pub fn run(order: &str, program: &OsString, args: &[OsString]) -> io::Result<i32> {
     let order: InsideOrder = serde_json::from_str(order).map_err(io::Error::other)?;
     let mut report = File::from(confine::take_over(order.report)?);
+    reported(&mut report, |report| first_process(&order, report, program, args))
+}
+
+/// What fails before the program is started is reported too.
+pub(super) fn reported(
+    report: &mut File,
+    start: impl FnOnce(&mut File) -> io::Result<i32>,
+) -> io::Result<i32> {
+    start(report).inspect_err(|error| {
+        let not_started = Some(InsideFault::Sandbox(error.to_string()));
+        tell(report, &InsideReport { not_started, ..InsideReport::default() });
+    })
+}
+
+fn first_process(
+    order: &InsideOrder,
+    report: &mut File,
+    program: &OsString,
+    args: &[OsString],
+) -> io::Result<i32> {
     confine::hide_memory();
     let mut command = Command::new(program);
     command.args(args);
@@ -109,7 +131,7 @@ pub fn run(order: &str, program: &OsString, args: &[OsString]) -> io::Result<i32
         Ok(child) => child,
         Err(error) => {
             let not_started = Some(InsideFault::of(program, &error));
-            tell(&mut report, &InsideReport { not_started, ..InsideReport::default() });
+            tell(report, &InsideReport { not_started, ..InsideReport::default() });
             return Ok(127);
         }
     };
@@ -120,7 +142,9 @@ pub fn run(order: &str, program: &OsString, args: &[OsString]) -> io::Result<i32
             break end;
         }
         if !left.any {
-            return Err(io::Error::other("the program is gone and its exit code is not known"));
+            // The end is certain, the way is not, so it is no success.
+            tell(report, &InsideReport { signal: Some(0), ..InsideReport::default() });
+            return Ok(128);
         }
         for signal in signals.wait() {
             pass_on(signal, program);
@@ -134,7 +158,7 @@ pub fn run(order: &str, program: &OsString, args: &[OsString]) -> io::Result<i32
     }
     // Every process of the namespace descends from this one.
     let leftovers = if left.any { other_processes() } else { 0 };
-    tell(&mut report, &InsideReport { exit: end.code, signal: end.signal, leftovers, not_started: None });
+    tell(report, &InsideReport { exit: end.code, signal: end.signal, leftovers, not_started: None });
     Ok(end.code.unwrap_or_else(|| 128 + end.signal.unwrap_or_default()))
 }
 

@@ -141,8 +141,7 @@ fn works(me: &Path, level: &SandboxLevel) -> Result<(), String> {
         Cause::Signaled(signal) => Err(format!("killed by signal {signal}")),
         Cause::Silent | Cause::TooLong | Cause::Stopped => Err("it did not end".to_owned()),
         Cause::OverLimit(what) => Err(what),
-        Cause::NotStarted(
-            NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why),
-        ) => Err(why),
+        Cause::NotStarted(NotStarted::Sandbox(why)) => Err(why),
+        Cause::NotStarted(why) => Err(why.to_string()),
     }
 }

@@ -19,7 +19,7 @@ use super::lookout::Lookout;
 use super::runs::Runs;
 use crate::log;
 use crate::platform::machine;
-use crate::proc::{self, Cause, Job, JobEnd, JobLimits, NotStarted, Sink, Watch};
+use crate::proc::{self, Cause, Job, JobEnd, JobLimits, Sink, Watch};
 use crate::store::journal::{self, Journal};
 use crate::store::names;
 
@@ -406,9 +406,7 @@ fn last_output(ended: &JobEnd) -> String {
         Cause::Signaled(signal) => format!("killed by signal {signal}: {said}"),
         Cause::Silent | Cause::TooLong | Cause::Stopped => "it was stopped".to_owned(),
         Cause::OverLimit(what) => what.clone(),
-        Cause::NotStarted(
-            NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why),
-        ) => why.clone(),
+        Cause::NotStarted(why) => why.to_string(),
     }
 }
 

@@ -22,7 +22,7 @@ use crate::executors::checks::in_copy;
 use crate::executors::tail;
 use crate::git::ObjectId;
 use crate::git::workspace;
-use crate::proc::{Cause, NotStarted};
+use crate::proc::Cause;
 use crate::world::World;
 
 /// What of an output goes into the log.
@@ -166,9 +166,7 @@ fn execute(
         }
         Cause::OverLimit(what) => (CheckEnd::Crashed, None, what),
         Cause::Stopped => return None,
-        Cause::NotStarted(
-            NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why),
-        ) => (CheckEnd::Missing, None, why),
+        Cause::NotStarted(why) => (CheckEnd::Missing, None, why.to_string()),
     };
     let output = output(&log);
     let tail = String::from_utf8_lossy(&tail(&log, TAIL)).trim().to_owned();

@@ -378,8 +378,8 @@ impl<'a> Attempt<'a> {
             let reason = reason + &refused;
             let kept_as = self.keep(slot)?;
             let mut failed = self.failed(kind, reason, done.duration_ms, kept_as);
-            let never_began =
-                matches!(done.end, End::NotStarted(_)) || self.seat.as_ref().is_some_and(Seat::never_began);
+            let never_began = matches!(done.end, End::NotStarted(_) | End::NoSandbox(_))
+                || self.seat.as_ref().is_some_and(Seat::never_began);
             if let (true, Report::AgentFailed(failed)) = (never_began, &mut failed) {
                 // What never began has cost nothing (M-G13).
                 failed.estimated_cost_usd = Some(Money::ZERO);
@@ -439,7 +439,8 @@ impl<'a> Attempt<'a> {
                 | End::Stopped
                 | End::UsedUp
                 | End::OverLimit(_)
-                | End::NotStarted(_) => None,
+                | End::NotStarted(_)
+                | End::NoSandbox(_) => None,
             };
             if let Some(failure) = seat.fault().or_else(cut_short).or_else(|| seat.refused()) {
                 return Some(failure);
@@ -472,6 +473,7 @@ impl<'a> Attempt<'a> {
             }
             End::OverLimit(what) => Some((Failure::Signal, format!("it was stopped: {what}"))),
             End::NotStarted(why) => Some((Failure::NotStarted, why.clone())),
+            End::NoSandbox(why) => Some((Failure::Exit, why.clone())),
         }
     }
 

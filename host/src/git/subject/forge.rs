@@ -156,7 +156,7 @@ impl RequestClient {
             Cause::OverLimit(what) => Err(self.wrong(what.clone())),
             Cause::Stopped => Err(self.wrong("it was stopped".to_owned())),
             Cause::Signaled(signal) => Err(self.wrong(format!("it was ended by signal {signal}"))),
-            Cause::NotStarted(why) => Err(self.wrong(format!("it could not be started ({why:?})"))),
+            Cause::NotStarted(why) => Err(self.wrong(format!("it could not be started ({why})"))),
         }
     }
 

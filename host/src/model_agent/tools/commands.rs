@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Bench, Input, needed, whole};
-use crate::proc::{self, Cause, Job, JobLimits, NotStarted, Sink, TAG, Watch};
+use crate::proc::{self, Cause, Job, JobLimits, Sink, TAG, Watch};
 
 const USUAL: usize = 120;
 const LONGEST: usize = 600;
@@ -37,9 +37,7 @@ pub(super) fn run(bench: &Bench, input: &Input) -> Result<String, String> {
         Cause::Silent => format!("stopped: no output for {} s", bench.patience.as_secs()),
         Cause::OverLimit(what) => format!("stopped: {what}"),
         Cause::Stopped => "stopped".to_owned(),
-        Cause::NotStarted(
-            NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why),
-        ) => why,
+        Cause::NotStarted(why) => why.to_string(),
     };
     Err(format!("{how}\n{said}"))
 }
