@@ -10,9 +10,11 @@ mod settings;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::num::NonZero;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use archeflow_fleet::join::{FleetRole, JoinFile};
 use archeflow_fleet::journal::{self, JournalWriter, LocalLines};
@@ -238,6 +240,83 @@ fn fl_108_a_watched_run_of_a_fleet_is_followed_to_its_end() {
     let object: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((object["run_id"].as_str(), object["status"].as_str()), (Some(RUN), Some("stopped")));
     assert!(rest.iter().any(|line| line.contains("typed on w7")), "{rest:#?}");
+}
+
+/// A terminal of 100 columns and 30 rows.
+struct OnTerminal {
+    program: Child,
+    screen: Arc<Mutex<vt100::Parser>>,
+}
+
+impl OnTerminal {
+    fn start(world: &World, words: &[&str]) -> OnTerminal {
+        let line =
+            format!("stty cols 100 rows 30; exec '{}' {}", env!("CARGO_BIN_EXE_archeflow"), words.join(" "));
+        let mut command = world.command(&[]);
+        let environment: Vec<_> =
+            command.get_envs().map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned))).collect();
+        let folder = command.get_current_dir().unwrap().to_owned();
+        command = Command::new("script");
+        command.args(["-qfec", &line, "/dev/null"]).current_dir(folder).env("TERM", "xterm-256color");
+        for (name, value) in environment {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        let mut program = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let screen = Arc::new(Mutex::new(vt100::Parser::new(
+            NonZero::new(30).unwrap(),
+            NonZero::new(100).unwrap(),
+            0,
+        )));
+        let (mut from, to) = (program.stdout.take().unwrap(), Arc::clone(&screen));
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(n @ 1..) = from.read(&mut bytes) {
+                to.lock().unwrap().process(&bytes[..n]);
+            }
+        });
+        OnTerminal { program, screen }
+    }
+
+    fn press(&mut self, keys: &str) {
+        let keyboard = self.program.stdin.as_mut().unwrap();
+        keyboard.write_all(keys.as_bytes()).unwrap();
+        keyboard.flush().unwrap();
+    }
+
+    fn shows(&self, words: &str) {
+        let begun = Instant::now();
+        loop {
+            let text = self.screen.lock().unwrap().screen().contents();
+            if text.contains(words) {
+                return;
+            }
+            assert!(begun.elapsed() < LONG, "no {words} in\n{text}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+#[test]
+fn fl_110_a_run_of_a_fleet_is_watched_on_the_whole_screen_and_not_steered() {
+    let mut world = World::new();
+    world.publish(20);
+    let fleet = world.join("jo");
+    let mut terminal = OnTerminal::start(&world, &["watch", RUN, "--fleet", &fleet]);
+    terminal.shows("running on w7");
+    terminal.press("s");
+    terminal.shows("are typed on w7");
+    terminal.press(" ");
+    world.server = None;
+    terminal.shows("No news, asked again every second");
+    world.server = Some(FleetServer::start(&world.fleet, &server_program()).unwrap());
+    terminal.shows("answers again");
+    world.publish(recorded().lines().count());
+    terminal.shows("stopped (");
+    terminal.press("q");
+    assert!(terminal.program.wait().unwrap().success());
 }
 
 /// Ends with the test.

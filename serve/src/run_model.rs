@@ -89,7 +89,7 @@ impl RunModel {
             self.live.take(entry);
         }
         self.live.driven = match self.repository.is_copy {
-            true => Driven::Elsewhere { pid: 0, host: "the fleet".to_owned() },
+            true => Driven::Fleet { worker: String::new(), repository: self.repository.name.clone() },
             false => driven(&self.repository.events(), &self.id),
         };
         self.live.now = clock::now();

@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use archeflow_core::model::Outcome;
+use archeflow_core::projections::live::Driven;
 use archeflow_core::rules::run_names::{Meaning, RunUse, resolve};
 use archeflow_core::run::Run;
 use archeflow_host::drive::RunObserver;
@@ -24,7 +26,7 @@ use crate::output::CommandOutput;
 use crate::render::line::Lines;
 use crate::render::summary;
 use crate::render::text::{Paint, safe_line};
-use crate::render::tui::stage::{Left, Shelf, Stage, driven_by};
+use crate::render::tui::stage::{Bring, Left, News, Shelf, Stage, driven_by};
 use crate::render::tui::terminal::{self, Screen};
 use crate::render::tui::{View, observer::no_screen};
 
@@ -36,7 +38,10 @@ const GRACE: Duration = Duration::from_secs(1);
 pub(crate) fn run(args: &WatchArgs) -> Result<CommandOutput, Failure> {
     if let Some(fleet) = FleetView::asked_for(&args.view)? {
         let run = fleet.run(args.id.as_deref())?;
-        return follow_in_fleet(&fleet, &run, args.place.json);
+        return match args.place.json || !terminal::is_there() {
+            true => follow_in_fleet(&fleet, &run, args.place.json),
+            false => closed(look_in_fleet(fleet, &run)?),
+        };
     }
     if let Some(sprint) = sprint(args)? {
         let root = sprint.root().to_owned();
@@ -51,16 +56,22 @@ pub(crate) fn run(args: &WatchArgs) -> Result<CommandOutput, Failure> {
     if args.place.json || !terminal::is_there() {
         return follow(&project, &id, args.place.json);
     }
-    match look(&project, &id)? {
-        Left::Answer(text) => {
-            let session = Session::of(&args.place, false, true);
-            known::answer(&AnswerArgs { id: Some(id), text, session })
-        }
+    let left = look(&project, &id)?;
+    if let Left::Answer(text) = left {
+        let session = Session::of(&args.place, false, true);
+        return known::answer(&AnswerArgs { id: Some(id), text, session });
+    }
+    closed(left)
+}
+
+/// The view is closed, and nothing is to be done about the run.
+fn closed(left: Left) -> Result<CommandOutput, Failure> {
+    match left {
         Left::Signal(signal) => {
             Ok(CommandOutput::done().with_code(u8::try_from(128 + signal).unwrap_or(130)))
         }
         Left::Failed(failure) => Err(*failure),
-        Left::Quit | Left::Plain | Left::Ended | Left::Gone => Ok(CommandOutput::done()),
+        Left::Answer(_) | Left::Quit | Left::Plain | Left::Ended | Left::Gone => Ok(CommandOutput::done()),
     }
 }
 
@@ -90,11 +101,19 @@ pub(crate) fn look(project: &Project, id: &str) -> Result<Left, Failure> {
     let events = project.places.events();
     let artifacts = project.places.artifacts().join(id);
     let view = View::new(id, driven_by(&events, id), Paint::for_stdout().0);
+    let socket = Some(steer::socket_of(project, id));
+    let shelf = Shelf { repo: Some(project.repo.clone()), events, artifacts, socket, bring: None };
+    let stage = Stage::new(view, shelf, None, heard_signal()?)?;
+    let screen = Screen::enter().map_err(|error| no_screen(&error))?;
+    // While somebody looks, no message about the run is sent.
+    let _looks = Presence::hold(&project.state, &Watched::run(project.places.root(), id)).ok();
+    Ok(stage.play(screen))
+}
+
+/// The first signal that came; the second ends the program at once.
+fn heard_signal() -> Result<Arc<AtomicI32>, Failure> {
     let signal = Arc::new(AtomicI32::new(0));
     let heard = Arc::clone(&signal);
-    let socket = Some(steer::socket_of(project, id));
-    let shelf = Shelf { repo: project.repo.clone(), events, artifacts, socket };
-    let stage = Stage::new(view, shelf, None, signal)?;
     proc::signals::listen(move |signal| {
         if heard.swap(signal, Ordering::SeqCst) != 0 {
             terminal::leave();
@@ -102,10 +121,51 @@ pub(crate) fn look(project: &Project, id: &str) -> Result<Left, Failure> {
         }
     })
     .map_err(|error| no_screen(&error))?;
+    Ok(signal)
+}
+
+/// A run of a fleet on the whole screen. It is read from its copy here, which is kept as new as the server's.
+fn look_in_fleet(fleet: FleetView, found: &FleetRun) -> Result<Left, Failure> {
+    let driven = Driven::Fleet { worker: found.worker.clone(), repository: found.repository.clone() };
+    let view = View::new(&found.id, driven, Paint::for_stdout().0);
+    let events = found.path.parent().unwrap_or(&found.path).to_owned();
+    let artifacts = found.root().join(".archeflow/artifacts").join(&found.id);
+    let fleet = Arc::new(fleet);
+    let (from, id) = (Arc::clone(&fleet), found.id.clone());
+    let bring: Bring = Box::new(move || from.bring_artifacts(&id));
+    let shelf = Shelf { repo: None, events, artifacts, socket: None, bring: Some(bring) };
+    let (says, news) = channel();
+    let (replies, _replies) = channel();
+    let stage = Stage::new(view, shelf, Some((news, replies)), heard_signal()?)?;
+    let _stays_open = says.clone();
+    if fleet.is_connected() {
+        std::thread::Builder::new()
+            .name("fleet".into())
+            .spawn(move || keep_up(&fleet, &says))
+            .map_err(|error| no_screen(&error))?;
+    }
     let screen = Screen::enter().map_err(|error| no_screen(&error))?;
-    // While somebody looks, no message about the run is sent.
-    let _looks = Presence::hold(&project.state, &Watched::run(project.places.root(), id)).ok();
     Ok(stage.play(screen))
+}
+
+/// Reads what is new every second. While the server is away, that is said again and again: the screen shows it for a while.
+fn keep_up(fleet: &FleetView, says: &Sender<News>) {
+    let mut was_away = false;
+    loop {
+        std::thread::sleep(views::EVERY);
+        let now = fleet.refresh();
+        let said = match &now {
+            Ok(_) if was_away => Some("The fleet's server answers again.".to_owned()),
+            Ok(_) => None,
+            Err(failure) => {
+                Some(format!("No news, asked again every second: {}", safe_line(&failure.message)))
+            }
+        };
+        was_away = now.is_err();
+        if said.is_some_and(|text| says.send(News::Warning(text)).is_err()) {
+            return;
+        }
+    }
 }
 
 /// Without a terminal: the lines of a run as they come, until it ends.

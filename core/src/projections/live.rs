@@ -29,6 +29,8 @@ pub enum Driven {
     Here,
     /// Another one, by its words.
     Elsewhere { pid: u32, host: String },
+    /// A worker of a fleet, if anybody does: its run can be looked at from here and not steered.
+    Fleet { worker: String, repository: String },
     #[default]
     Nobody,
 }

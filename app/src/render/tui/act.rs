@@ -114,6 +114,7 @@ fn stop(view: &mut View) {
     view.over = match &view.live.driven {
         _ if view.live.run.outcome.is_some() => note(&["The run has ended already."]),
         Driven::Here | Driven::Elsewhere { .. } => Over::Choose(Choice::Stop),
+        Driven::Fleet { worker, repository } => on_its_worker(worker, repository),
         Driven::Nobody => note(&["No process drives this run. To resume it:", &resume(view)]),
     };
 }
@@ -126,6 +127,7 @@ fn pause(view: &mut View) -> Option<Wish> {
             return Some(Wish::Resume);
         }
         Driven::Here | Driven::Elsewhere { .. } => return Some(Wish::Pause),
+        Driven::Fleet { worker, repository } => on_its_worker(worker, repository),
         Driven::Nobody => note(&["No process drives this run. To resume it:", &resume(view)]),
     };
     None
@@ -141,6 +143,7 @@ fn answer(view: &mut View) {
             let command = format!("  archeflow answer {} \"...\"", view.live.run_id);
             note(&["The run has ended here. Leave with q, then:", &command])
         }
+        Driven::Fleet { worker, repository } => on_its_worker(worker, repository),
         Driven::Here if !view.asked => note(&["In a moment: the question is still being written down."]),
         Driven::Here | Driven::Elsewhere { .. } | Driven::Nobody => {
             let choices = choices(question.kind, &question.archetype);
@@ -273,6 +276,13 @@ fn on_choice(key: &Key, choice: Choice, view: &mut View) -> Option<Wish> {
 
 fn note(lines: &[&str]) -> Over {
     Over::Note(lines.iter().map(|line| (*line).to_owned()).collect())
+}
+
+/// A run of a fleet is only looked at.
+fn on_its_worker(worker: &str, repository: &str) -> Over {
+    let worker = if worker.is_empty() { "its worker" } else { worker };
+    let place = format!("in its clone of {}.", safe_line(repository));
+    note(&[&format!("Commands about this run are typed on {},", safe_line(worker)), &place])
 }
 
 fn resume(view: &View) -> String {

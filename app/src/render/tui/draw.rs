@@ -261,13 +261,20 @@ impl Ink<'_> {
         }
         match (&shown.live.driven, shown.live.run.question()) {
             (Driven::Nobody, _) => (Tone::Caution, "interrupted".to_owned()),
-            (Driven::Here | Driven::Elsewhere { .. }, Some(_)) => {
+            (Driven::Here | Driven::Elsewhere { .. } | Driven::Fleet { .. }, Some(_)) => {
                 (Tone::Caution, "waits for an answer".to_owned())
             }
-            (Driven::Here | Driven::Elsewhere { .. }, None) if shown.live.run.paused.is_some() => {
+            (Driven::Here | Driven::Elsewhere { .. } | Driven::Fleet { .. }, None)
+                if shown.live.run.paused.is_some() =>
+            {
                 (Tone::Caution, "paused".to_owned())
             }
-            (Driven::Here | Driven::Elsewhere { .. }, None) => (Tone::Good, "running".to_owned()),
+            (Driven::Fleet { worker, .. }, None) if !worker.is_empty() => {
+                (Tone::Good, format!("running on {worker}"))
+            }
+            (Driven::Here | Driven::Elsewhere { .. } | Driven::Fleet { .. }, None) => {
+                (Tone::Good, "running".to_owned())
+            }
         }
     }
 
@@ -610,9 +617,18 @@ impl Ink<'_> {
             put(buffer, area, 0, &[(self.tone(Tone::Caution), format!(" {warning}"))]);
             return;
         }
+        let elsewhere = match &shown.live.driven {
+            Driven::Fleet { worker, .. } if worker.is_empty() => Some("its worker"),
+            Driven::Fleet { worker, .. } => Some(worker.as_str()),
+            Driven::Here | Driven::Elsewhere { .. } | Driven::Nobody => None,
+        };
         if let Some((_, question)) = shown.live.run.question() {
             let style = self.bold().add_modifier(Modifier::REVERSED);
-            let text = format!(" a  answer: {} ", one_line(&question.question));
+            let asked = one_line(&question.question);
+            let text = match elsewhere {
+                Some(worker) => format!(" asks on {worker}: {asked} "),
+                None => format!(" a  answer: {asked} "),
+            };
             put(buffer, area, 0, &[(style, text)]);
             return;
         }
@@ -632,8 +648,9 @@ impl Ink<'_> {
         if let Some((command, _)) = next.iter().flatten().next() {
             pieces.push((self.bold(), " next: ".to_owned()));
             pieces.push((self.accent(), format!("{command}  ")));
+            pieces.extend(elsewhere.map(|worker| (self.dim(), format!("on {worker}  "))));
         }
-        let of_no_use = |key: &str| ended.is_some() && (key == "s" || key == "a");
+        let of_no_use = |key: &str| (ended.is_some() || elsewhere.is_some()) && (key == "s" || key == "a");
         for (key, word) in keys.into_iter().filter(|(key, _)| !of_no_use(key)) {
             pieces.push((self.bold(), format!(" {key} ")));
             pieces.push((self.dim(), format!("{word} ")));

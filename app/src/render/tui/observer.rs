@@ -38,10 +38,11 @@ impl Live {
         let world = &driver.world;
         let run_id = world.run_id.clone();
         let shelf = Shelf {
-            repo: world.repo.clone(),
+            repo: Some(world.repo.clone()),
             events: world.places.events(),
             artifacts: world.artifacts(),
             socket: Some(own_socket(world)),
+            bring: None,
         };
         let view = View::new(&run_id, Driven::Here, Paint::for_stdout().0);
         let (news, hears) = channel();

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::time::{Duration, Instant};
 
 use archeflow_core::model::Seq;
-use archeflow_core::projections::live::{Driven, bounded};
+use archeflow_core::projections::live::{Driven, LiveRun, bounded};
 use archeflow_host::control::{Request, Requester, client};
 use archeflow_host::git::{ObjectId, Repo, change};
 use archeflow_host::store::follow::Follower;
@@ -73,12 +73,17 @@ pub(crate) enum Left {
 
 /// Folders of the artifacts that can be opened.
 pub(crate) struct Shelf {
-    pub(crate) repo: Repo,
+    /// Without one, changes can't be shown.
+    pub(crate) repo: Option<Repo>,
     pub(crate) events: PathBuf,
     pub(crate) artifacts: PathBuf,
     /// The control socket of the run.
     pub(crate) socket: Option<PathBuf>,
+    /// Brings artifacts here that are on another machine.
+    pub(crate) bring: Option<Bring>,
 }
+
+pub(crate) type Bring = Box<dyn Fn() -> Result<(), String> + Send>;
 
 pub(crate) struct Stage {
     view: View,
@@ -183,6 +188,9 @@ impl Stage {
 
     /// New lines of the journal, a bounded number of them.
     fn take_lines(&mut self) -> Result<bool, Trouble> {
+        if self.is_of_fleet() && self.follower.is_another_file() {
+            self.begin_again()?;
+        }
         let mut entries = Vec::new();
         let mut fault = None;
         let some = self
@@ -194,6 +202,19 @@ impl Stage {
             .map_err(|error| Trouble::Journal(Box::new(error.into())))?;
         entries.iter().for_each(|entry| self.view.live.take(entry));
         fault.map_or(Ok(some), |error| Err(Trouble::Journal(Box::new(error.into()))))
+    }
+
+    /// The copy of a journal was made anew, since the server has another one now.
+    fn begin_again(&mut self) -> Result<(), Trouble> {
+        let live = &mut self.view.live;
+        self.follower = Follower::open(&self.shelf.events, &live.run_id)
+            .map_err(|error| Trouble::Journal(Box::new(error.into())))?;
+        let driven = std::mem::take(&mut live.driven);
+        *live = LiveRun::new(&live.run_id, driven);
+        live.catching_up = true;
+        self.looked_back = false;
+        self.view.warning = Some((clock::now(), "the journal was written again on the server".to_owned()));
+        Ok(())
     }
 
     fn take_news(&mut self) -> Heard {
@@ -240,12 +261,16 @@ impl Stage {
 
     /// The run is driven in this process, and has not ended.
     fn drives(&self) -> bool {
-        self.driver.is_some() && !self.view.stays
+        self.driver.is_some() && !self.view.stays && !self.is_of_fleet()
+    }
+
+    fn is_of_fleet(&self) -> bool {
+        matches!(self.view.live.driven, Driven::Fleet { .. })
     }
 
     /// Only for a run of another process: who drives it, and what its agents print.
     fn look_around(&mut self) -> bool {
-        if self.drives() {
+        if self.drives() || self.is_of_fleet() {
             return false;
         }
         let mut changed = false;
@@ -353,7 +378,15 @@ impl Shelf {
         let OpenedStart { seq, archetype, cycle, attempt, artifact } = start;
         if let Some(name) = artifact.as_deref().filter(|name| names::valid_name(name)) {
             let archived = self.artifacts.join(format!("cycle-{cycle}")).join(name);
-            let text = read(&archived).or_else(|| read(&self.artifacts.join(name)));
+            let look = || read(&archived).or_else(|| read(&self.artifacts.join(name)));
+            let text = match &self.bring {
+                None => look(),
+                // Under the same name there may be a newer one.
+                Some(bring) => match bring() {
+                    Ok(()) => look(),
+                    Err(why) => look().or_else(|| Some(format!("It can't be brought here: {why}"))),
+                },
+            };
             if let Some(text) = text {
                 return Page::text(&format!("{name}, cycle {cycle}"), &text);
             }
@@ -382,7 +415,10 @@ impl Shelf {
         else {
             return Page::diff(&Diff::missing("The log names no commits for it."));
         };
-        match change::diff_text(&self.repo, &base, &commit, diff::BYTES) {
+        let Some(repo) = &self.repo else {
+            return Page::diff(&Diff::missing("The commits are in the clone of the run's worker, not here."));
+        };
+        match change::diff_text(repo, &base, &commit, diff::BYTES) {
             Ok(read) => {
                 Page::diff(&Diff::read(&read.text(), read.truncated_at, format!("git diff {from}...{to}")))
             }

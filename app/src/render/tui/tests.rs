@@ -211,11 +211,15 @@ fn r20_only_a_clear_word_answers_stops_or_leaves() {
 #[test]
 fn af_122_a_run_of_another_process_is_steered_and_one_of_none_is_resumed_by_command() {
     let elsewhere = || Driven::Elsewhere { pid: 4_711, host: "box".to_owned() };
+    let in_fleet = || Driven::Fleet { worker: "w7".to_owned(), repository: "acme/shop".to_owned() };
     for (driven, keys, words) in [
         (elsewhere(), "s", "Stop the run?"),
         (elsewhere(), "a", "or your words"),
         (Driven::Nobody, "s", "archeflow resume 2026-11-15-the-run"),
         (Driven::Nobody, "p", "archeflow resume 2026-11-15-the-run"),
+        (in_fleet(), "s", "typed on w7"),
+        (in_fleet(), "p", "typed on w7"),
+        (in_fleet(), "a", "its clone of acme/shop"),
     ] {
         let mut view = demo(21);
         asked(&mut view, QuestionKind::Merge);
