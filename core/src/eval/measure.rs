@@ -95,7 +95,7 @@ impl EvalMeasure {
             EvalMeasure::Cycles => Some(f64::from(trial.cycles)),
             EvalMeasure::Tokens => Some(trial.tokens.input.saturating_add(trial.tokens.output) as f64),
             EvalMeasure::Dollars => Some(trial.money.0 as f64 / 1e6),
-            EvalMeasure::Minutes => Some(trial.seconds as f64 / 60.0),
+            EvalMeasure::Minutes => trial.seconds.map(|seconds| seconds as f64 / 60.0),
             EvalMeasure::Decisions => Some(f64::from(trial.decisions)),
         }
     }

@@ -87,8 +87,9 @@ pub struct EvalTrial {
     pub tokens: Tokens,
     #[serde(default)]
     pub money: Money,
+    /// `None` where only the rules were run.
     #[serde(default)]
-    pub seconds: u64,
+    pub seconds: Option<u64>,
     /// Decisions asked of people.
     #[serde(default)]
     pub decisions: u32,
@@ -111,7 +112,7 @@ impl EvalTrial {
             cycles: 0,
             tokens: Tokens::default(),
             money: Money::ZERO,
-            seconds: 0,
+            seconds: Some(0),
             decisions: 0,
             reviewers: BTreeMap::new(),
         }

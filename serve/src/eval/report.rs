@@ -235,8 +235,7 @@ fn costs(report: &EvalReport) -> Section {
 /// A row of figures about one comparison.
 pub(super) fn comparison_row(one: &PairedComparison, alpha: f64) -> Vec<Cell> {
     let (verdict, class) = words::verdict(&one.conclusion);
-    let least =
-        one.detectable.map_or_else(|| words::NOTHING.to_owned(), |least| words::figure(one.measure, least));
+    let least = words::visible_difference(one).unwrap_or_else(|| words::NOTHING.to_owned());
     let tasks = if one.unpaired > 0 { format!("{} not on both sides", one.unpaired) } else { String::new() };
     vec![
         cell_with(one.tasks.to_string(), tasks),

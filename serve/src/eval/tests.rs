@@ -88,7 +88,7 @@ fn example_trials(plan: &EvalPlan, seed: u64) -> TrialSet {
         let input = 20_000 + random.below(90_000) as u64;
         trial.tokens = Tokens { input, output: input / 9, cache_read: input / 2, cache_write: 0 };
         trial.money = Money((dollars * (0.5 + random.unit()) * 1e6) as u64);
-        trial.seconds = 60 + random.below(400) as u64;
+        trial.seconds = Some(60 + random.below(400) as u64);
         if notices > 0.3 {
             for name in ["guardian", "sage"] {
                 let counts = ReviewerCounts {
@@ -247,6 +247,13 @@ fn ev_119_every_reason_without_a_winner_is_said_in_words() {
         words::power(&of(ArmConclusion::Better)),
         "full: with these 24 tasks a difference below 0.21 would probably not be seen."
     );
+    let few = PairedComparison { tasks: 3, detectable: Some(2.77), ..of(ArmConclusion::Better) };
+    assert_eq!(
+        words::power(&few),
+        "full: with these 3 tasks no difference would probably be seen, however large."
+    );
+    let dollars = PairedComparison { measure: EvalMeasure::Dollars, ..few };
+    assert!(words::power(&dollars).contains("below $2.77"), "{}", words::power(&dollars));
     for (measure, value, text) in [
         (EvalMeasure::Solved, 0.5, "+0.50"),
         (EvalMeasure::Solved, -0.001, "0.00"),

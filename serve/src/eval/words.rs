@@ -161,6 +161,12 @@ pub(super) fn short(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+/// The smallest difference that would probably be seen. Shares do not differ by more than 1.
+pub(super) fn visible_difference(one: &PairedComparison) -> Option<String> {
+    let least = one.detectable.filter(|least| !one.measure.is_rate() || *least <= 1.0)?;
+    Some(figure(one.measure, least))
+}
+
 /// What the comparison could have shown.
 pub(super) fn power(one: &PairedComparison) -> String {
     let tasks = match one.tasks {
@@ -168,11 +174,11 @@ pub(super) fn power(one: &PairedComparison) -> String {
         1 => return format!("{}: a single task shows no difference between arms.", one.arm),
         more => format!("{}: with these {more} tasks", one.arm),
     };
-    match one.detectable {
-        Some(least) => {
-            let least = figure(one.measure, least);
-            format!("{tasks} a difference below {least} would probably not be seen.")
+    match (one.detectable, visible_difference(one)) {
+        (Some(_), Some(least)) => format!("{tasks} a difference below {least} would probably not be seen."),
+        (Some(_), None) => format!("{tasks} no difference would probably be seen, however large."),
+        (None, _) => {
+            format!("{tasks} the results don’t vary, so the least visible difference can’t be computed.")
         }
-        None => format!("{tasks} the results don’t vary, so the least visible difference can’t be computed."),
     }
 }

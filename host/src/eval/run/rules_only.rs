@@ -195,6 +195,7 @@ impl MemoryWorld {
         let is_right = last.is_some_and(|commit| self.is_right(&commit));
         let mut trial = trial_of(key, trial_end(run), Some(is_right), facts);
         trial.reviewers = reviewers;
+        trial.seconds = None;
         trial
     }
 

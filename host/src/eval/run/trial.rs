@@ -267,7 +267,7 @@ pub(super) fn trial_of(
     trial.cycles = facts.run.number();
     trial.money = facts.run.spent;
     trial.tokens = tokens(&facts.run);
-    trial.seconds = facts.active.as_secs();
+    trial.seconds = Some(facts.active.as_secs());
     trial.decisions = facts.questions + u32::from(waits_for_person(&facts.run));
     trial
 }
