@@ -224,6 +224,7 @@ pub fn work(
         lease_ms: AtomicU64::new(milliseconds(USUAL_LEASE)),
         under_way: Mutex::default(),
     };
+    machine::release_program();
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         let _ends = SetWhenDropped(&over);

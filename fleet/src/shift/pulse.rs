@@ -30,6 +30,10 @@ impl Shift<'_> {
                 if let Err(BusError::Denied(why)) = self.beat(bus) {
                     observer.warn(&format!("the server accepts no heartbeats: {why}"));
                 }
+                if self.list().is_empty() {
+                    // A worker may wait for days, with little of the program in use.
+                    machine::release_program();
+                }
             }
             match &heard {
                 Some(receiver) => match receiver.recv_timeout(LOOK) {

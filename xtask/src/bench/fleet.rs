@@ -59,7 +59,8 @@ pub(super) fn measure(bench: &Bench) -> Rows {
         row(format!("{paced_what}: dispatch, p99"), paced.wait("dispatch_ms")?, "ms", Goal::AtMost(250.0)),
         row(format!("{paced_what}: orders a second"), ORDERS / paced.seconds, "/s", Goal::None),
         row(format!("{paced_what}: conductor, of a core"), paced.share * 100.0, "%", Goal::AtMost(20.0)),
-        row(format!("a worker without runs, {SLOTS} slots"), worker.most, "MB", Goal::AtMost(10.0)),
+        row(format!("a worker without runs, {SLOTS} slots: the most"), worker.most, "MB", Goal::AtMost(10.0)),
+        row("what it has at rest".to_owned(), worker.rest, "MB", Goal::AtMost(10.0)),
         row("of it, its own and not the program's".to_owned(), worker.own, "MB", Goal::None),
         row(format!("appends, {} a second: p99", APPENDS[0]), ack, "ms", Goal::AtMost(50.0)),
     ])
@@ -88,6 +89,7 @@ impl FleetSprint {
 /// In MB.
 struct WorkerMemory {
     most: f64,
+    rest: f64,
     own: f64,
 }
 
@@ -189,7 +191,7 @@ impl FleetBench {
         }
     }
 
-    /// The most memory that a worker has had, once it is known to the fleet.
+    /// The memory of a worker that is known to the fleet and has nothing to do.
     fn worker_memory(&self) -> Result<WorkerMemory, Fault> {
         let mut command = self.command();
         command.args(["worker", "--slots", &SLOTS.to_string(), "--join"]).arg(self.join("real"));
@@ -210,7 +212,7 @@ impl FleetBench {
             let kilobytes: f64 = line.trim().trim_end_matches(" kB").trim().parse()?;
             Ok::<f64, Fault>(kilobytes / 1024.0)
         };
-        Ok(WorkerMemory { most: figure("VmHWM:")?, own: figure("RssAnon:")? })
+        Ok(WorkerMemory { most: figure("VmHWM:")?, rest: figure("VmRSS:")?, own: figure("RssAnon:")? })
     }
 
     fn sprint(&self, crowd: &Path, takes: Duration) -> Result<FleetSprint, Fault> {
