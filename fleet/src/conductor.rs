@@ -41,7 +41,7 @@ pub use trials::{EvaluationFault, FleetEvaluation, FleetTrials, TrialRemotes, Tr
 const NAP: Duration = Duration::from_secs(1);
 /// From this number of open orders on, reports arrive continuously, and those of one moment are recorded together.
 const MANY: usize = 64;
-const GATHERS: Duration = Duration::from_millis(20);
+const GATHERS: Duration = Duration::from_millis(50);
 /// Ends in a row without a beginning after which a repository is held back.
 const IN_A_ROW: u32 = 3;
 /// Orders that one session gives again get numbers below this, and the next session's begin above: the server drops messages
