@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::population::SimPopulation;
 
-/// The form of a run: equal reviewers who judge independently of each other, and at most so many cycles.
+/// The form of a run: equal reviewers who judge independently of each other, and a limit of cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SimShape {
     /// 0 is a single agent.
