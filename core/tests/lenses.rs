@@ -73,6 +73,7 @@ fn af_004_bx_27_m_05_domains() {
             critical: row.yes("critical"),
             critical_by_program: row.yes("program"),
             rejected: row.yes("rejected"),
+            upheld: row.yes("upheld"),
             converging: row.yes("converging"),
         };
         row.expect("lands", if exit::met(exit, against) { "yes" } else { "no" });

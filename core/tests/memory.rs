@@ -347,6 +347,7 @@ fn af_145_af_146_the_log_says_what_there_is_to_learn() {
         convergence: None,
         stop: None,
         open,
+        passed_over: Vec::new(),
     };
     let log = |events: Vec<Event>| -> Vec<Entry> {
         let entry =

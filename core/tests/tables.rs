@@ -19,6 +19,7 @@ use archeflow_core::model::{
     Raised, Reason, Role, RunStatus, Severity, Sight, Sign, Signs, Status, Strategy, Tier, Workflow,
     ZeroPolicy, pipeline_team, team,
 };
+use archeflow_core::projections::view::passed_over;
 use archeflow_core::read;
 use archeflow_core::rules::attention::{ContextSources, allowed, look};
 use archeflow_core::rules::convergence::{self, ConvergenceCounts};
@@ -53,7 +54,8 @@ fn af_073_d_05_evidence() {
             anchor: String::new(),
             reproduction: None,
         };
-        row.expect("result", evidence::weigh(&finding).map_or("stands", Unfounded::name));
+        let unless_weak = if evidence::is_unrelated(&finding) { "asked first" } else { "stands" };
+        row.expect("result", evidence::weigh(&finding).map_or(unless_weak, Unfounded::name));
     });
     page.check("What the tallies count", |row| {
         let played = World::script("fast", row.get("findings"), "").play();
@@ -902,6 +904,21 @@ fn af_109_cl_09_cl_12_af_190_af_191_stops() {
             row.fail(&format!("it is told '{note}'"));
         }
     });
+    page.close();
+}
+
+#[test]
+fn d1_to_d6_d8_j_04_j_07_objections() {
+    let mut page = Page::open("objections");
+    page.check("Ends", |row| {
+        scenario(row);
+        let played = World::script(row.get("run"), row.get("reviews"), row.get("world")).play();
+        let complete = played.run.complete.as_ref();
+        row.expect("open", complete.map_or(0, |end| end.unresolved.len()));
+        let end = played.run.cycle().and_then(|cycle| cycle.boundary.as_ref());
+        row.expect("passed over", end.and_then(|end| passed_over(&end.passed_over)).unwrap_or_default());
+    });
+    page.check("Who looks again", scenario);
     page.close();
 }
 

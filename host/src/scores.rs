@@ -50,9 +50,10 @@ pub struct ScoreLine {
     #[serde(default)]
     pub cost_usd: Money,
     pub model: Tier,
+    /// All it stated. `signal_to_noise` is `findings_useful` in relation to it.
     #[serde(default)]
     pub findings_total: u32,
-    /// Of INFO, beside those.
+    /// Those of INFO among them; in lines from before D16, beside them.
     #[serde(default)]
     pub findings_info: u32,
     #[serde(default)]
@@ -146,7 +147,7 @@ fn line(run_id: &str, entries: &[Entry], score: &Score) -> ScoreLine {
         tokens: score.tokens,
         cost_usd: score.cost,
         model: score.model,
-        findings_total: score.total,
+        findings_total: score.total.saturating_add(score.info),
         findings_info: score.info,
         findings_useful: score.useful,
         fixes_applied: score.fixed,

@@ -121,10 +121,10 @@ impl Wish {
         Ok(Wish { documents, fail_on })
     }
 
-    /// What was not looked at as a whole has not passed.
+    /// What was not looked at as a whole has not passed, nor what a reviewer rejects without an answer.
     fn verdict(&self, reviewed: &Reviewed) -> u8 {
         match self.fail_on {
-            Some(floor) if reviewed.against(floor) > 0 || !reviewed.is_whole() => REJECTED,
+            Some(floor) if !reviewed.passes(floor) => REJECTED,
             Some(_) | None => 0,
         }
     }

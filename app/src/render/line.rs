@@ -42,6 +42,8 @@ struct Out {
 }
 
 const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+/// Columns of the phase; longer ones, as a pipeline has, get a blank of their own.
+const TAG: usize = 9;
 const DOING: usize = 40;
 
 impl Lines {
@@ -177,7 +179,7 @@ impl Lines {
         let outcome = safe_line(&line.outcome);
         let text = format!(
             "{}{} {} {}",
-            pad_after(&line.tag, &self.paint.tag(&line.tag), 9),
+            pad_after(&line.tag, &self.paint.tag(&line.tag), TAG.max(line.tag.chars().count() + 1)),
             pad(&doing, DOING),
             self.paint.dim("->"),
             self.paint.tone(line.tone, &outcome)

@@ -60,7 +60,7 @@ pub(crate) fn print(run_id: &str, run: &Run, outcome: &Outcome, took_ms: u64) {
     }
     let same = judged_by_author(run);
     if !same.is_empty() {
-        tell!("\nReviewed by the model that wrote it: {}", safe_line(&same.join(", ")));
+        tell!("\nReviewed by the model or agent that wrote it: {}", safe_line(&same.join(", ")));
     }
     if let Some(line) = parked(run) {
         tell!("\n{}", paint.tone(view::Tone::Caution, &line));

@@ -54,7 +54,8 @@ fn closing(sheet: &Sheet<'_>, hidden: usize) -> String {
         said.push(format!("{hidden} more than can be shown here; the other formats have them."));
     }
     said.extend(words::coverage(sheet.reviewed));
-    format!("::notice title=archeflow::{}\n", data(&said.join(" ")))
+    let level = if sheet.reviewed.unanswered().is_empty() { "notice" } else { "warning" };
+    format!("::{level} title=archeflow::{}\n", data(&said.join(" ")))
 }
 
 fn data(text: &str) -> String {

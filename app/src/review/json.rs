@@ -32,6 +32,7 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Value {
         "compared": reviewed.compared,
         "since_last": sheet.since_last,
         "counts": counts(sheet),
+        "unanswered_rejections": reviewed.unanswered(),
         "reviewers": reviewed.reviewers.iter().map(reviewer).collect::<Vec<_>>(),
         "findings": sheet.shown().map(|(found, frame)| finding(found, frame)).collect::<Vec<_>>(),
         "resolved": reviewed.resolved.iter().map(known).collect::<Vec<_>>(),

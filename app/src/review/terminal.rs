@@ -232,7 +232,8 @@ impl Page {
         let reviewed = sheet.reviewed;
         let grave =
             [Severity::Critical, Severity::Warning].into_iter().find(|grave| reviewed.count(*grave) > 0);
-        let tone = grave.map_or(Tone::Good, tone);
+        let unanswered = !reviewed.unanswered().is_empty();
+        let tone = grave.map_or(if unanswered { Tone::Caution } else { Tone::Good }, tone);
         let paint = self.look.paint;
         self.put(&paint.bold(&paint.tone(tone, &words::counts(reviewed))));
         let about = format!(

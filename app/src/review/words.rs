@@ -30,8 +30,22 @@ pub(super) fn counts(reviewed: &Reviewed) -> String {
         .filter(|(n, _)| *n > 0)
         .map(|(n, word)| format!("{n} {word}"))
         .collect();
-    let counted = if counted.is_empty() { "nothing found".to_owned() } else { counted.join(", ") };
+    let rejections = unanswered(reviewed);
+    let counted = match (counted.is_empty(), &rejections) {
+        (true, Some(rejections)) => rejections.clone(),
+        (true, None) => "nothing found".to_owned(),
+        (false, Some(rejections)) => format!("{}, {rejections}", counted.join(", ")),
+        (false, None) => counted.join(", "),
+    };
     if aside.is_empty() { counted } else { format!("{counted}; {}", aside.join(", ")) }
+}
+
+/// `1 rejection without an answer (guardian)`.
+fn unanswered(reviewed: &Reviewed) -> Option<String> {
+    let names = reviewed.unanswered();
+    let (one, many) = ("1 rejection", format!("{} rejections", names.len()));
+    let count = if names.len() == 1 { one } else { many.as_str() };
+    (!names.is_empty()).then(|| format!("{count} without an answer ({})", names.join(", ")))
 }
 
 /// Why a finding does not count.

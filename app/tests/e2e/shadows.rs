@@ -351,6 +351,8 @@ fn shadows_can_be_switched_off_for_one_start() {
         let run = test.go(&["--workflow", fall.workflow, "--auto-merge"]);
         assert_eq!(actions(&run), Vec::<String>::new(), "{}\n{run}", fall.who);
         let again = run.sent().iter().any(|sent| sent.ends_with("/correct") || sent.ends_with("/replace"));
-        assert!(run.times(fall.who) > 0 && !again, "{}\n{run}", fall.who);
+        // What is beside the change is asked about, shadows or no shadows.
+        let asked = matches!(fall.who, "trickster" | "sage");
+        assert!(run.times(fall.who) > 0 && again == asked, "{}\n{run}", fall.who);
     });
 }

@@ -74,6 +74,40 @@ pub struct CycleBoundary {
     pub stop: Option<Stop>,
     /// The findings that are open, as they will be compared with the next cycle's.
     pub open: Vec<Tracked>,
+    /// Where the change lands: rejections that do not keep it from landing, and reviewers that gave no review.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passed_over: Vec<PassedOver>,
+}
+
+/// A reviewer without whose approval a change lands.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct PassedOver {
+    pub archetype: String,
+    pub why: PassedOverBy,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PassedOverBy {
+    /// A person passed over the rejection, or accepted its findings.
+    Person,
+    /// The pipeline: its findings are WARNINGs, which do not block there.
+    Pipeline,
+    /// The exit condition of the team or workflow.
+    ExitCondition,
+    /// It failed; nobody looked in its place.
+    Failed,
+}
+
+impl PassedOverBy {
+    pub fn told(self) -> &'static str {
+        match self {
+            PassedOverBy::Person => "passed over by a person",
+            PassedOverBy::Pipeline => "WARNINGs do not block in a pipeline",
+            PassedOverBy::ExitCondition => "passed over by the exit condition",
+            PassedOverBy::Failed => "failed, not replaced",
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -31,8 +31,9 @@ pub use agent_loop::{
     LoopEdited, LoopHeard, LoopOpened, LoopTurn, StepRange,
 };
 pub use cycle::{
-    CycleBoundary, DecisionPoint, DecisionRecord, FixApplied, Hardness, NextAction, PhaseTransition,
-    RunComplete, Stop, StuckKind, Tracked, Trend, TrendStatus, WiggumBreak, WorkflowEscalated,
+    CycleBoundary, DecisionPoint, DecisionRecord, FixApplied, Hardness, NextAction, PassedOver, PassedOverBy,
+    PhaseTransition, RunComplete, Stop, StuckKind, Tracked, Trend, TrendStatus, WiggumBreak,
+    WorkflowEscalated,
 };
 pub use landing::{
     Built, Companion, HookDone, HookStart, LeftOut, Link, MergeBuilt, MergeIntent, MergeRefused, MergeStart,

@@ -54,8 +54,11 @@ pub enum Unfounded {
     CitationNotFound,
     /// A lens asks for more than it shows.
     RequiredEvidenceMissing,
-    /// All it shows is a line that has nothing in common with it (J-07): too little for a CRITICAL.
+    /// All it shows is a line that has nothing in common with it (J-07), and a person passed over it. In journals from before that
+    /// was asked about, it was set down at once.
     LineUnrelated,
+    /// About a file that the change does not touch; its reviewer was asked and named no line of the change that causes it.
+    BesideTheChange,
 }
 
 impl Unfounded {
@@ -65,7 +68,8 @@ impl Unfounded {
             Unfounded::HedgeWithoutEvidence
             | Unfounded::NoEvidence
             | Unfounded::CitationNotFound
-            | Unfounded::RequiredEvidenceMissing => Severity::Info,
+            | Unfounded::RequiredEvidenceMissing
+            | Unfounded::BesideTheChange => Severity::Info,
             Unfounded::LineUnrelated => Severity::Warning,
         }
     }
@@ -77,6 +81,7 @@ impl Unfounded {
             Unfounded::CitationNotFound => "citation_not_found",
             Unfounded::RequiredEvidenceMissing => "required_evidence_missing",
             Unfounded::LineUnrelated => "line_unrelated",
+            Unfounded::BesideTheChange => "beside_the_change",
         }
     }
 }

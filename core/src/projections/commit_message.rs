@@ -5,7 +5,9 @@
 //! repositories is filtered, kept on lines that begin with words of ours, and always comes before the last paragraph:
 //! only that one holds trailers.
 
+use crate::event::Tracked;
 use crate::model::{Oid, Verdict, counted};
+use crate::projections::view;
 use crate::run::{Author, Run};
 use crate::text::{cut, safe, safe_line};
 
@@ -20,6 +22,7 @@ const SUBJECT_AT_MOST: usize = 72;
 const TASK_LINES: usize = 20;
 const TASK_WIDTH: usize = 200;
 const NAMED_FILES: usize = 5;
+const NAMED_FINDINGS: usize = 5;
 const LABEL_AT_MOST: usize = 60;
 
 /// The message of the commit that lands a run's work.
@@ -109,18 +112,31 @@ fn work_done(run: &Run) -> String {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         lines.push(format!("Changed: {}{more} ({})", named.join(", "), counted(files, "file")));
     }
-    let open = run.cycle().and_then(|cycle| cycle.boundary.as_ref()).map_or(0, |found| found.open.len());
+    let end = run.cycle().and_then(|cycle| cycle.boundary.as_ref());
+    let open = end.map_or(&[][..], |end| end.open.as_slice());
     lines.push(format!(
-        "Worked on: {}, {}, {} fixed, {open} open",
+        "Worked on: {}, {}, {} fixed, {} open",
         counted(run.number(), "cycle"),
         counted(run.agents_total, "agent"),
         counted(run.fixes_total, "finding"),
+        open.len()
     ));
+    lines.extend(open.iter().take(NAMED_FINDINGS).map(|found| {
+        let text = format!("{} {}: {}", found.severity.name(), place(found), found.description);
+        format!("Open: {}", cut(&safe_line(&text), TASK_WIDTH))
+    }));
+    if let Some(over) = end.and_then(|end| view::passed_over(&end.passed_over)) {
+        lines.push(format!("Not approved by all: {}", safe_line(&over)));
+    }
     lines.push(match &run.policy().test_command {
         Some(command) => format!("Tests: {}", cut(&safe_line(command), TASK_WIDTH)),
         None => "Tests: none".to_owned(),
     });
     lines.join("\n")
+}
+
+fn place(found: &Tracked) -> String {
+    if found.line == 0 { found.file.clone() } else { format!("{}:{}", found.file, found.line) }
 }
 
 /// `guardian (claude/sonnet) APPROVED`, for each reviewer of the last cycle.

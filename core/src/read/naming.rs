@@ -19,7 +19,7 @@ use super::place;
 use super::table;
 use super::text::{between, first_word, head, holds, is_dash, is_emoji, is_none, spans, tail, unbullet};
 use super::words;
-use crate::model::Severity;
+use crate::model::{CATEGORIES, Severity};
 
 /// The severity a cell or a label states, whatever decorates it.
 pub(crate) fn severity(cell: &str) -> Option<Severity> {
@@ -86,11 +86,16 @@ pub(crate) fn leading(text: &str) -> Option<Lead<'_>> {
     let bare = behind.trim_start_matches(closer);
     let closed = opened && (bare.len() < behind.len() || behind.starts_with(':'));
     let bare = bare.trim_start();
-    let separated = bare.starts_with(|c| matches!(c, ':' | '|') || is_dash(c));
-    let rest = bare.trim_start_matches(|c: char| {
-        c.is_whitespace() || is_dash(c) || matches!(c, ':' | '|' | '*' | '_') || closer(c) && c != '`'
-    });
     let shouted = name.bytes().all(|b| b.is_ascii_uppercase());
+    let listed = shouted && bare.strip_prefix(',').is_some_and(names_a_category);
+    let separated = listed || bare.starts_with(|c| matches!(c, ':' | '|') || is_dash(c));
+    let rest = bare.trim_start_matches(|c: char| {
+        c.is_whitespace()
+            || is_dash(c)
+            || matches!(c, ':' | '|' | '*' | '_')
+            || closer(c) && c != '`'
+            || listed && c == ','
+    });
     let placed = shouted && (rest.is_empty() || rest.starts_with('(') || place::leading(rest).is_some());
     if word(name).is_none() {
         // `high` and `low` are words of prose as well: bold alone does not make them severities.
@@ -99,6 +104,13 @@ pub(crate) fn leading(text: &str) -> Option<Lead<'_>> {
         return opens.then_some(Lead { severity, rest });
     }
     (closed || separated || placed).then_some(Lead { severity, rest })
+}
+
+/// `CRITICAL, security: …` (D13).
+fn names_a_category(behind: &str) -> bool {
+    let behind = behind.trim_start();
+    let end = behind.find(|c: char| !c.is_alphanumeric() && c != '-').unwrap_or(behind.len());
+    CATEGORIES.contains(&head(behind, end).to_lowercase().as_str())
 }
 
 /// `HIGH-001: …`: a severity in capitals with a number, which names a finding. One that is ticked off is none.

@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 use crate::event::Unfounded;
 use crate::model::{Citation, Finding, PROGRAM, Proof, Severity};
 use crate::rules::phrases::Phrases;
+use crate::rules::shadows::Places;
 
 /// Phrases that make a claim a guess.
 pub const HEDGES: [&str; 5] = ["might be", "could potentially", "appears to", "seems like", "may not"];
@@ -40,9 +41,7 @@ pub fn weigh(finding: &Finding) -> Option<Unfounded> {
         return None;
     }
     if cites_a_line(finding) {
-        let unrelated = finding.severity == Severity::Critical
-            && lines(finding).all(|citation| citation.related == Some(false));
-        return unrelated.then_some(Unfounded::LineUnrelated);
+        return None;
     }
     let text = finding.description.to_lowercase();
     if HEDGES.iter().any(|hedge| text.contains(hedge)) {
@@ -54,11 +53,37 @@ pub fn weigh(finding: &Finding) -> Option<Unfounded> {
     Some(Unfounded::NoEvidence)
 }
 
+/// A CRITICAL with nothing to show but lines that have no word in common with it (J-07). It counts; but where a
+/// WARNING would not block, its author is asked for the code.
+pub fn is_unrelated(finding: &Finding) -> bool {
+    finding.severity == Severity::Critical
+        && finding.source != PROGRAM
+        && !quotes_code(finding)
+        && !shows_a_run(finding)
+        && cites_a_line(finding)
+        && lines(finding).all(|citation| citation.related == Some(false))
+}
+
+/// Whether a finding is about a file that the change does not touch, and shows neither a line of the change that causes it nor a
+/// run.
+pub(crate) fn is_beside(finding: &Finding, changed: &Places<'_>) -> bool {
+    let in_the_change = |citation: &Citation| {
+        citation.line > 0 && citation.holds != Some(false) && changed.hold(&citation.file)
+    };
+    finding.severity > Severity::Info
+        && finding.source != PROGRAM
+        && !finding.file.is_empty()
+        && !changed.is_empty()
+        && !changed.hold(&finding.file)
+        && !finding.citations.iter().any(in_the_change)
+        && !shows_a_run(finding)
+}
+
 /// Whether a finding counts and was verified: its place was looked up and found, or it shows something.
 pub fn is_verified(finding: &Finding) -> bool {
     let found = finding.citations.iter().any(|citation| citation.line > 0 && citation.holds == Some(true));
     let shows = !finding.evidence.trim().is_empty() || finding.reproduction.is_some();
-    weigh(finding).is_none() && (found || shows || finding.source == PROGRAM)
+    weigh(finding).is_none() && !is_unrelated(finding) && (found || shows || finding.source == PROGRAM)
 }
 
 /// The same where lenses ask for more: every kind of evidence they name for the category has to be there.
@@ -73,10 +98,7 @@ pub fn weigh_by(finding: &Finding, required: &BTreeMap<String, BTreeSet<Proof>>)
         let wanted = required.get(&finding.category).filter(|_| !exempt)?;
         (!wanted.iter().all(shows)).then_some(Unfounded::RequiredEvidenceMissing)
     };
-    match weigh(finding) {
-        why @ (None | Some(Unfounded::LineUnrelated)) => lacks().or(why),
-        why => why,
-    }
+    weigh(finding).or_else(lacks)
 }
 
 /// A line reference that was not found wanting. Where it could not be checked, the reference is accepted. Beside code
@@ -217,6 +239,9 @@ fn reports_a_run(text: &str) -> bool {
     if text.lines().any(prompts) || text.contains("`$ ") {
         return true;
     }
+    if runs_inline(text) {
+        return true;
+    }
     if text.lines().any(|line| FAILURES.iter().any(|start| line.trim_start().starts_with(start))) {
         return true;
     }
@@ -250,6 +275,17 @@ fn reports_a_run(text: &str) -> bool {
         };
         let Some(result) = found_word(rest, &RESULTS) else { return false };
         rest.get(..result).is_some_and(|run| run.contains(['(', '`', '/', '=', '"']) || run.contains("--"))
+    })
+}
+
+/// A command behind a prompt at the beginning of a sentence, with its result after it: a cell of a table has no lines of its own
+/// (D12).
+fn runs_inline(text: &str) -> bool {
+    text.match_indices("$ ").any(|(at, prompt)| {
+        let before = text.get(..at).unwrap_or_default().trim_end();
+        let begins = before.is_empty() || before.ends_with(['.', ':', ';', '!', '?', '\n']);
+        let rest = text.get(at + prompt.len()..).unwrap_or_default();
+        begins && found_word(rest, &RESULTS).is_some_and(|result| result > 0)
     })
 }
 

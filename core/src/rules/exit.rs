@@ -11,11 +11,16 @@ pub struct Against {
     pub critical_by_program: bool,
     /// A reviewer rejected, with a WARNING or worse that counts.
     pub rejected: bool,
+    /// A person let a rejection count that shows nothing.
+    pub upheld: bool,
     /// The findings are fewer and fewer: the cycle's trend is `converging`.
     pub converging: bool,
 }
 
 pub fn met(exit: ExitWhen, against: Against) -> bool {
+    if against.upheld {
+        return false;
+    }
     match exit {
         ExitWhen::AllApproved => !against.critical && !against.rejected,
         ExitWhen::NoCritical => !against.critical,

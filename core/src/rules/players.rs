@@ -36,6 +36,11 @@ pub fn same_model(author: &Author, judge: &Author) -> bool {
     }
 }
 
+/// Whether both reported which model they are; otherwise [`same_model`] goes by the program (D17).
+pub fn models_are_known(author: &Author, judge: &Author) -> bool {
+    model(author).is_some() && model(judge).is_some()
+}
+
 fn model(author: &Author) -> Option<&str> {
     author.player.as_ref().map(|player| player.model.as_str()).filter(|model| !model.is_empty())
 }

@@ -4,7 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::event::{QuestionAsked, RunContinued, ShadowDetected, Stop, Tracked};
-use crate::model::{Outcome, Proposal, Role, SYSTEM, Seq, ShadowAction, SystemShadow, Verdict};
+use crate::model::{
+    AnswerBody, Finding, Outcome, Proposal, Role, SYSTEM, Seq, Severity, ShadowAction, SystemShadow, Verdict,
+};
+use crate::rules::evidence;
+use crate::rules::identity::FindingClaim;
+use crate::rules::shadows::Places;
 
 use super::{Answered, Clarification, Run};
 
@@ -163,9 +168,8 @@ impl Run {
             "skip" | "without" if self.is_reviewer(&archetype) => {
                 // It takes part in the next cycle, and escalation starts over.
                 self.forget_strikes(&key);
-                let cycle = self.cycle_mut();
-                if cycle.shadowed.remove(&archetype).is_some() {
-                    cycle.absent.insert(archetype, "a person goes on without it".to_owned());
+                if self.cycle_mut().shadowed.contains_key(&archetype) {
+                    self.leave_out(&archetype, "a person goes on without it", false);
                 }
             }
             "stop" => {
@@ -186,6 +190,42 @@ impl Run {
                 });
             }
         }
+    }
+
+    /// A reviewer is skipped, also one whose answer was set aside.
+    pub(super) fn leave_out(&mut self, archetype: &str, reason: &str, failed: bool) {
+        let cycle = self.cycle_mut();
+        if failed {
+            cycle.failed.insert(archetype.to_owned());
+        }
+        let earlier = cycle.shadowed.remove(archetype);
+        cycle.absent.insert(archetype.to_owned(), reason.to_owned());
+        if let Some(earlier) = earlier {
+            self.keep_criticals(archetype, &earlier.answered);
+        }
+    }
+
+    /// CRITICALs of an answer that its author does not give again. Those that are verified and in the change stay open, unless
+    /// the answer that counts repeats them (D6).
+    pub(super) fn keep_criticals(&mut self, archetype: &str, earlier: &Answered) {
+        let AnswerBody::Review(review) = &earlier.answer.said else { return };
+        let changed = self.work.as_ref().map(Places::of_change).unwrap_or_default();
+        let is_kept = |finding: &&Finding| {
+            // A place alone does not tell it from a complaint.
+            let shows = !finding.evidence.trim().is_empty() || finding.reproduction.is_some();
+            finding.severity == Severity::Critical
+                && shows
+                && evidence::is_verified(finding)
+                && changed.touch(finding)
+        };
+        let kept: Vec<Finding> = review.findings.iter().filter(is_kept).cloned().collect();
+        let cycle = self.cycle_mut();
+        let repeated = cycle.review(archetype).map(|review| review.findings.clone()).unwrap_or_default();
+        let repeats = |finding: &Finding| {
+            let claim = FindingClaim::of(finding);
+            repeated.iter().any(|other| claim.compare(&FindingClaim::of(other)).is_same())
+        };
+        cycle.kept.extend(kept.into_iter().filter(|finding| !repeats(finding)));
     }
 
     /// A person's decision about a rejection without evidence (J-04).

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::event::{AgentFailed, Artifact, CycleBoundary, Session, Unfounded};
 use crate::model::{
-    Answer, AnswerBody, Change, Finding, Phase, Proposal, Purpose, Reason, ReproductionResult, Review, Role,
-    SYSTEM, Seq, Severity, Sign, Verdict,
+    Answer, AnswerBody, Change, Finding, PROGRAM, Phase, Proposal, Purpose, Reason, ReproductionResult,
+    Review, Role, SYSTEM, Seq, Severity, Sign, Verdict,
 };
 
 use super::{Author, Key, Shadowed};
@@ -34,6 +34,8 @@ pub struct Cycle {
     pub cramped: BTreeMap<String, (u32, u64)>,
     /// Skipped or given up, with the reason.
     pub absent: BTreeMap<String, String>,
+    /// Those of them that failed.
+    pub failed: BTreeSet<String>,
     pub verdicts: BTreeMap<String, Verdict>,
     pub downgrades: BTreeMap<(String, u32), Unfounded>,
     /// Reviewers that were asked for evidence because they reject and nothing of it counts (J-04).
@@ -77,6 +79,20 @@ pub struct Cycle {
     /// Time the agents of each phase took.
     pub worked: BTreeMap<Phase, u64>,
     pub boundary: Option<Box<CycleBoundary>>,
+    pub inherited: Inherited,
+    /// Verified CRITICALs in the change of a reviewer that was replaced or skipped for a shadow, unless the answer that
+    /// counts repeats them. The next version is their author's to look at.
+    pub kept: Vec<Finding>,
+}
+
+/// Objections to the version before this one. Each is open until its author has looked at this version
+/// (`docs/rules/objections.md`).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Inherited {
+    /// Above INFO, as they counted.
+    pub findings: Vec<Finding>,
+    /// Reviewers that rejected it.
+    pub rejections: BTreeSet<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,6 +132,7 @@ impl Cycle {
             last_failure: BTreeMap::new(),
             cramped: BTreeMap::new(),
             absent: BTreeMap::new(),
+            failed: BTreeSet::new(),
             verdicts: BTreeMap::new(),
             downgrades: BTreeMap::new(),
             evidence_asked: BTreeSet::new(),
@@ -143,6 +160,8 @@ impl Cycle {
             explored: 0,
             worked: BTreeMap::new(),
             boundary: None,
+            inherited: Inherited::default(),
+            kept: Vec::new(),
         }
     }
 
@@ -188,6 +207,39 @@ impl Cycle {
         reviewers
     }
 
+    /// Objected to the version before, and has not looked at this one.
+    pub fn owes_a_look(&self, archetype: &str) -> bool {
+        let raised = || self.inherited.findings.iter().any(|finding| finding.source == archetype);
+        !self.answers.contains_key(archetype) && (self.inherited.rejections.contains(archetype) || raised())
+    }
+
+    /// The verdict of this reviewer, or of its last look, is a rejection.
+    pub fn rejects(&self, archetype: &str) -> bool {
+        self.verdicts.get(archetype) == Some(&Verdict::Rejected)
+            || (self.inherited.rejections.contains(archetype) && self.owes_a_look(archetype))
+    }
+
+    /// Every reviewer whose verdict is a rejection, by name.
+    pub fn rejecting(&self) -> BTreeSet<&str> {
+        let names = self.verdicts.keys().chain(&self.inherited.rejections);
+        names.map(String::as_str).filter(|name| self.rejects(name)).collect()
+    }
+
+    /// Findings of earlier answers that are open: their authors have not looked since.
+    pub fn still_open(&self) -> impl Iterator<Item = &Finding> {
+        let unseen =
+            self.inherited.findings.iter().filter(|finding| !self.answers.contains_key(&finding.source));
+        unseen.chain(&self.kept)
+    }
+
+    /// What the next version inherits from this one. Findings of the program are raised anew.
+    pub(super) fn objections(&self) -> Inherited {
+        let mut findings = self.weighed();
+        findings.retain(|finding| finding.severity > Severity::Info && finding.source != PROGRAM);
+        let rejecting = self.rejecting().into_iter().filter(|name| !self.overruled.contains(*name));
+        Inherited { findings, rejections: rejecting.map(str::to_owned).collect() }
+    }
+
     /// The findings of this cycle that count as more than INFO, in the order of [`Cycle::weighed`].
     pub fn grave(&self) -> Vec<&Finding> {
         let mut findings = Vec::new();
@@ -203,6 +255,7 @@ impl Cycle {
             };
             findings.extend((0..).zip(&review.findings).filter(counts).map(|(_, finding)| finding));
         }
+        findings.extend(self.still_open());
         let raised = self.raised.iter().map(|(_, finding)| finding);
         findings.extend(raised.filter(|finding| finding.severity > Severity::Info));
         findings
@@ -235,6 +288,7 @@ impl Cycle {
                 findings.push(finding);
             }
         }
+        findings.extend(self.still_open().cloned());
         findings.extend(self.raised.iter().map(|(_, finding)| finding.clone()));
         findings
     }
@@ -264,11 +318,15 @@ impl Cycle {
         self.answers.retain(|_, answered| answered.role != Role::Creator);
     }
 
+    /// The Maker delivers another version: what is open is inherited by it.
     pub(super) fn forget_reviews(&mut self) {
+        self.inherited = self.objections();
+        self.kept.clear();
         let reviewers: BTreeSet<String> =
             self.reviewers().iter().map(|(name, _)| (*name).to_owned()).collect();
         self.answers.retain(|name, _| !reviewers.contains(name));
         self.absent.clear();
+        self.failed.clear();
         self.failures.clear();
         self.busy.clear();
         self.last_failure.clear();

@@ -178,11 +178,10 @@ impl Run {
             }
             Decision::DecisionRecord(_) => self.unexplained = None,
             Decision::AgentSkipped(skipped) => {
-                let cycle = self.cycle_mut();
                 if skipped.archetype == "mini-explorer" {
-                    cycle.mini_explorer_gone = true;
+                    self.cycle_mut().mini_explorer_gone = true;
                 } else {
-                    cycle.absent.insert(skipped.archetype.clone(), skipped.reason.clone());
+                    self.leave_out(&skipped.archetype, &skipped.reason, skipped.failed);
                 }
             }
             Decision::ReviewVerdict(verdict) => {
@@ -476,13 +475,17 @@ impl Run {
         if start.role == Role::Creator {
             cycle.gate_noted = false;
         }
-        cycle.shadowed.remove(&name);
+        let replaced = cycle.shadowed.remove(&name).filter(|earlier| earlier.action != ShadowAction::Correct);
         cycle.failures.remove(&name);
         cycle.noted.remove(&name);
         cycle.verdicts.remove(&name);
         cycle.downgrades.retain(|(archetype, _), _| *archetype != name);
         cycle.trials.retain(|(archetype, _), _| *archetype != name);
-        cycle.answers.insert(name, Arc::new(answered));
+        cycle.kept.retain(|finding| finding.source != name);
+        cycle.answers.insert(name.clone(), Arc::new(answered));
+        if let Some(earlier) = replaced {
+            self.keep_criticals(&name, &earlier.answered);
+        }
     }
 
     fn apply_failure(&mut self, seq: Seq, at: u64, failed: AgentFailed) {
@@ -589,8 +592,9 @@ impl Run {
         let changed = self.work.is_some();
         let gatekeeper = self.seat(Role::Gatekeeper).map(|seat| seat.archetype);
         let cycle = self.cycle_mut();
-        let kept = Cycle::new(cycle.number);
-        *cycle = Cycle { starts: std::mem::take(&mut cycle.starts), phase: reentered.phase, changed, ..kept };
+        let fresh = Cycle { inherited: cycle.objections(), ..Cycle::new(cycle.number) };
+        *cycle =
+            Cycle { starts: std::mem::take(&mut cycle.starts), phase: reentered.phase, changed, ..fresh };
         cycle.gate_noted = true;
         cycle.tests_asked = true;
         let proposal = reentered.proposal.iter().map(|imported| (Role::Creator, imported));
@@ -668,11 +672,13 @@ impl Run {
 
     fn begin_cycle(&mut self, number: u32) {
         self.keep_the_plan();
+        let parts = self.rules().cycles_are_parts();
+        let inherited = self.cycles.last().filter(|_| !parts).map(Cycle::objections).unwrap_or_default();
         if let Some(last) = self.cycles.last_mut() {
             last.close();
         }
         let starts = self.starts_in(number);
-        self.cycles.push(Cycle { starts, ..Cycle::new(number) });
+        self.cycles.push(Cycle { starts, inherited, ..Cycle::new(number) });
     }
 
     pub(crate) fn reopen(&mut self) {

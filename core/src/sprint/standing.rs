@@ -36,11 +36,11 @@ pub fn after(end: &RunEnd, landing: bool, reruns: u32) -> Follows {
             _,
             Some(Reason::ProviderBusy | Reason::NotSignedIn | Reason::NeedsContext | Reason::LowConfidence),
         ) => Follows::Settle(ItemStatus::Pending, summary(end)),
-        (RunStatus::AwaitingMerge | RunStatus::AwaitingAnswer, _) => {
-            Follows::Settle(ItemStatus::Failed, summary(end))
-        }
+        // A run that waits for a person has not failed (D14).
+        (RunStatus::AwaitingAnswer, _) => Follows::Settle(ItemStatus::Pending, summary(end)),
         (
-            RunStatus::Stopped
+            RunStatus::AwaitingMerge
+            | RunStatus::Stopped
             | RunStatus::Failed
             | RunStatus::WiggumBreak
             | RunStatus::DryRun

@@ -1,13 +1,10 @@
 //! Act: count findings, escalate (A1), compare with earlier cycles, then land, begin another cycle, or stop.
 
 use crate::event::{
-    Conclusion, CycleBoundary, FixApplied, Hardness, NextAction, Stop, Tracked, Trend, TrendStatus,
-    WorkflowEscalated, fitting,
+    Conclusion, CycleBoundary, FixApplied, Hardness, NextAction, PassedOver, PassedOverBy, Stop, Tracked,
+    Trend, TrendStatus, WorkflowEscalated, fitting,
 };
-use crate::model::{
-    Destination, Disposition, Finding, PROGRAM, Phase, Reason, Role, Severity, Sign, Verdict, Workflow,
-    counted,
-};
+use crate::model::{Destination, Finding, PROGRAM, Phase, Reason, Role, Severity, Sign, Workflow, counted};
 use crate::rules::exit::{self, Against};
 use crate::rules::{convergence, gates, memory};
 use crate::run::{Cycle, Run};
@@ -54,7 +51,7 @@ fn conclude(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     if let Some(events) = run.rules().before_conclusion(run, cycle, approved, &open) {
         return events;
     }
-    let fixes = fixes(cycle, trend.as_ref());
+    let fixes = fixes(run, cycle, &open, trend.as_ref());
     let above_info = count(weighed.iter().filter(|finding| finding.severity > Severity::Info).count());
     let (mut next_action, mut why) = next(run, cycle, approved, above_info, &open, trend.as_ref());
     let extra_cycle = is_granted(run, why.as_ref(), trend.as_ref());
@@ -84,6 +81,11 @@ fn conclude(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
         convergence: trend.map(|trend| advised(trend, next_action, why.as_ref())),
         stop: why,
         open: fitting(open, usize::MAX),
+        passed_over: if next_action == NextAction::Merge {
+            passed_over(run, cycle, &weighed)
+        } else {
+            vec![]
+        },
     };
     let decided = point(
         PROGRAM,
@@ -113,6 +115,27 @@ fn conclude(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     events
 }
 
+/// Reviewers without whose approval the change lands, and why.
+fn passed_over(run: &Run, cycle: &Cycle, weighed: &[Finding]) -> Vec<PassedOver> {
+    let why = |name: &str| {
+        let counts =
+            weighed.iter().any(|finding| finding.source == name && finding.severity > Severity::Info);
+        match run.rules().exit_of_strategy() {
+            _ if cycle.overruled.contains(name) || !counts => PassedOverBy::Person,
+            Some(_) => PassedOverBy::Pipeline,
+            None => PassedOverBy::ExitCondition,
+        }
+    };
+    let rejecting = cycle.rejecting();
+    let rejections =
+        rejecting.iter().map(|name| PassedOver { archetype: (*name).to_owned(), why: why(name) });
+    let failed = cycle.failed.iter().filter(|name| !rejecting.contains(name.as_str()));
+    let failed = failed.map(|name| PassedOver { archetype: name.clone(), why: PassedOverBy::Failed });
+    let mut all: Vec<PassedOver> = rejections.chain(failed).collect();
+    all.sort();
+    all
+}
+
 /// J-09: whether the Maker did anything where the findings are that persist. Only the work of two cycles can say so.
 fn tried(run: &Run, cycle: &Cycle, open: &[Tracked], trend: &Trend) -> bool {
     let before = run.cycles.len().checked_sub(2).and_then(|at| run.cycles.get(at)?.made.as_ref());
@@ -137,7 +160,7 @@ fn is_granted(run: &Run, why: Option<&Stop>, trend: Option<&Trend>) -> bool {
 }
 
 /// What counts against the change, without what a person accepted as it is.
-fn standing(run: &Run, cycle: &Cycle) -> Vec<Finding> {
+pub(crate) fn standing(run: &Run, cycle: &Cycle) -> Vec<Finding> {
     let mut weighed = cycle.weighed();
     let (accepted, policy) = (&run.corrections.accepted, &run.policy().convergence);
     weighed.retain(|finding| !accepted.iter().any(|known| convergence::is_same(finding, known, policy)));
@@ -191,21 +214,28 @@ fn escalate(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
     ])
 }
 
-/// No finding that counts is open. A rejection whose findings were all downgraded was asked about before, by
-/// [`rejections`]; a CRITICAL blocks whatever the verdict says. The strategy, a team or a workflow may name another condition.
+/// No objection that counts is open. A CRITICAL blocks whatever the verdict says. The strategy, a team or a workflow may name another
+/// condition; whether a person has to be asked first is for [`rejections`] to say.
 fn approved(run: &Run, cycle: &Cycle, weighed: &[Finding], trend: Option<&Trend>) -> bool {
+    let converging = trend.is_some_and(|trend| trend.status == TrendStatus::Converging);
+    exit::met(run.rules().exit(run), Against { converging, ..against(cycle, weighed) })
+}
+
+/// Whether a change with these findings would land.
+pub(crate) fn would_land(run: &Run, cycle: &Cycle, weighed: &[Finding]) -> bool {
+    exit::met(run.rules().exit(run), against(cycle, weighed))
+}
+
+fn against(cycle: &Cycle, weighed: &[Finding]) -> Against {
     let critical = |finding: &&Finding| finding.severity == Severity::Critical;
-    let against = Against {
+    let counts = |finding: &Finding| finding.severity >= Severity::Warning && cycle.rejects(&finding.source);
+    Against {
         critical: weighed.iter().any(|finding| critical(&finding)),
         critical_by_program: weighed.iter().filter(critical).any(|finding| finding.source == PROGRAM),
-        rejected: !cycle.upheld.is_empty()
-            || weighed.iter().any(|finding| {
-                finding.severity >= Severity::Warning
-                    && cycle.verdicts.get(&finding.source) == Some(&Verdict::Rejected)
-            }),
-        converging: trend.is_some_and(|trend| trend.status == TrendStatus::Converging),
-    };
-    exit::met(run.rules().exit(run), against)
+        rejected: weighed.iter().any(counts),
+        upheld: !cycle.upheld.is_empty(),
+        converging: false,
+    }
 }
 
 /// What happens next, and why it stops if it does. The order is AF-109: convergence first, unless it is switched off, then the exit logic;
@@ -286,35 +316,31 @@ fn wind_down(run: &Run) -> Option<Stop> {
     run.corrections.winding_down.clone()
 }
 
-/// CL-34: a finding that is gone and that somebody says was fixed.
-fn fixes(cycle: &Cycle, trend: Option<&Trend>) -> Vec<Conclusion> {
-    let said: Vec<&str> = cycle
-        .answers
-        .values()
-        .flat_map(|answered| &answered.answer.prior)
-        .filter(|prior| prior.disposition == Disposition::Fixed)
-        .map(|prior| prior.text.as_str())
-        .collect();
-    let Some(trend) = trend else { return vec![] };
-    trend
-        .resolved_findings
+/// CL-34: findings that are gone, because their authors looked at the new version and do not repeat them.
+fn fixes(run: &Run, cycle: &Cycle, open: &[Tracked], trend: Option<&Trend>) -> Vec<Conclusion> {
+    let in_pipeline =
+        if cycle.fix_asked && trend.is_none() { fixed_in_cycle(run, cycle, open) } else { Vec::new() };
+    let resolved = trend.map_or(&[][..], |trend| trend.resolved_findings.as_slice());
+    let fix = |found: &Tracked| {
+        let (file, line) = (found.file.clone(), found.line);
+        FixApplied { source: found.source.join("+"), finding: found.id.clone(), file, line }.into()
+    };
+    resolved
         .iter()
+        .chain(&in_pipeline)
         // Whether failing tests are fixed shows only when they run again.
         .filter(|found| !found.file.is_empty() || found.source != [PROGRAM])
-        .filter(|found| !cycle.fixed.contains(&found.id) && said.iter().any(|text| names(text, found)))
-        .map(|found| {
-            let (file, line) = (found.file.clone(), found.line);
-            FixApplied { source: found.source.join("+"), finding: found.id.clone(), file, line }.into()
-        })
+        .filter(|found| found.severity > Severity::Info && !cycle.fixed.contains(&found.id))
+        .map(fix)
         .collect()
 }
 
-/// By its id, or in at least half of its words.
-fn names(text: &str, found: &Tracked) -> bool {
-    let wanted = convergence::keywords(&found.description);
-    let said = convergence::keywords(text);
-    text.contains(found.id.as_str())
-        || (!wanted.is_empty() && wanted.intersection(&said).count() * 2 >= wanted.len())
+/// What the targeted fix of a pipeline resolved: its cycle has no other to be compared with.
+fn fixed_in_cycle(run: &Run, cycle: &Cycle, open: &[Tracked]) -> Vec<Tracked> {
+    let policy = &run.policy().convergence;
+    let (before, _) = convergence::follow(convergence::merge(&cycle.inherited.findings, policy), &[], policy);
+    let (_, trend) = convergence::follow(open.to_vec(), &[&before], policy);
+    trend.map(|trend| trend.resolved_findings).unwrap_or_default()
 }
 
 fn advised(mut trend: Trend, next: NextAction, why: Option<&Stop>) -> Trend {

@@ -1,8 +1,11 @@
 //! Check: findings of the program, the gatekeeper, the fast path (A2), the other reviewers in parallel, evidence.
 
-use crate::event::{Conclusion, EvidenceDowngrade, FindingRaised};
-use crate::model::{Participant, Phase, Purpose, ReproductionResult, Role, Severity, Status, Verdict};
+use crate::event::{Conclusion, EvidenceDowngrade, FindingRaised, Unfounded};
+use crate::model::{
+    Finding, Participant, Phase, Purpose, ReproductionResult, Role, Severity, Status, Verdict,
+};
 use crate::rules::gates::{self, Clearance};
+use crate::rules::shadows::Places;
 use crate::rules::{evidence, raised};
 use crate::run::{Cycle, Run};
 
@@ -65,13 +68,16 @@ pub(crate) fn in_parallel(
     match gates::fast_path(facts) {
         Ok(()) => {
             let reason = format!("the {gatekeeper} found nothing above INFO (A2)");
-            let mut events = vec![point(
-                gatekeeper,
-                "A2",
-                described(facts),
-                "fast path: other reviewers skipped".to_owned(),
-            )];
-            events.extend(waiting.iter().map(|seat| skip(&seat.archetype, &reason, false)));
+            let owes = |seat: &&&Participant| looks_again(cycle, &seat.archetype);
+            let owners: Vec<&str> = waiting.iter().filter(owes).map(|seat| seat.archetype.as_str()).collect();
+            let decision = match owners.as_slice() {
+                [] => "fast path: other reviewers skipped".to_owned(),
+                names => format!("fast path: only authors of open findings look again: {}", names.join(", ")),
+            };
+            let mut events = vec![point(gatekeeper, "A2", described(facts), decision)];
+            let skipped = waiting.iter().filter(|seat| !looks_again(cycle, &seat.archetype));
+            events.extend(skipped.map(|seat| skip(&seat.archetype, &reason, false)));
+            events.extend(waiting.iter().filter(owes).map(|seat| send_to_own_findings(run, cycle, seat)));
             events
         }
         Err(why) => {
@@ -85,6 +91,31 @@ pub(crate) fn in_parallel(
             events
         }
     }
+}
+
+/// A reviewer that objected to the version before, or has answered and has to answer again: without another look, its findings
+/// would be gone (`docs/rules/objections.md`).
+pub(crate) fn looks_again(cycle: &Cycle, archetype: &str) -> bool {
+    cycle.owes_a_look(archetype) || cycle.shadowed.contains_key(archetype)
+}
+
+/// One short attempt: only the findings that are open.
+pub(crate) fn send_to_own_findings(run: &Run, cycle: &Cycle, seat: &Participant) -> Conclusion {
+    let own = cycle.inherited.findings.iter().filter(|finding| finding.source == seat.archetype);
+    let own: Vec<String> = own
+        .map(|finding| format!("- {} {}: {}", finding.severity.name(), finding.location, finding.description))
+        .collect();
+    let note = if own.is_empty() {
+        "You rejected the version before this one. Look only at whether your objection still holds."
+            .to_owned()
+    } else {
+        format!(
+            "These findings of yours on the version before this one are open:\n{}\n\nLook only at them. Repeat each that still \
+             holds, with its evidence in the present version. A finding that you do not repeat counts as resolved.",
+            own.join("\n")
+        )
+    };
+    send(run, cycle, seat, Purpose::Work, note)
 }
 
 fn clearance(run: &Run, cycle: &Cycle, gatekeeper: &str) -> Clearance {
@@ -121,6 +152,7 @@ pub(crate) fn weigh(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
         return events;
     }
     let required = &run.overlay().evidence;
+    let changed = rejections::changed(run);
     for (name, review) in cycle.reviewers().into_iter().filter(|(name, _)| !cycle.upheld.contains(*name)) {
         for (index, finding) in review.findings.iter().enumerate() {
             let index = u32::try_from(index).unwrap_or(u32::MAX);
@@ -129,7 +161,8 @@ pub(crate) fn weigh(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
             if !cycle.trials.is_empty() && tried() == Some(ReproductionResult::Confirmed) {
                 continue;
             }
-            let Some(reason) = evidence::weigh_by(finding, required) else { continue };
+            let asked = || after_asking(cycle, name, finding, changed.as_ref());
+            let Some(reason) = evidence::weigh_by(finding, required).or_else(asked) else { continue };
             if cycle.downgrades.contains_key(&(name.to_owned(), index)) {
                 continue;
             }
@@ -150,4 +183,18 @@ pub(crate) fn weigh(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
         }
     }
     events
+}
+
+/// Where a finding loses effect after its reviewer was asked for evidence, or a person passed over it.
+fn after_asking(
+    cycle: &Cycle,
+    name: &str,
+    finding: &Finding,
+    changed: Option<&Places<'_>>,
+) -> Option<Unfounded> {
+    if cycle.overruled.contains(name) && evidence::is_unrelated(finding) {
+        return Some(Unfounded::LineUnrelated);
+    }
+    let beside = cycle.evidence_asked.contains(name) && rejections::is_beside(finding, changed);
+    beside.then_some(Unfounded::BesideTheChange)
 }

@@ -410,11 +410,8 @@ fn order_hook(run: &Run, at: HookPoint, complete: Option<&RunComplete>) -> Optio
     Some(HookStart { point: at, command, fail_action, env }.into())
 }
 
-/// The open findings, for the person who decides.
+/// The open findings: for the person who decides, and those with which a change landed.
 pub(crate) fn unresolved(run: &Run) -> Vec<FindingLine> {
-    if run.landing.merged.is_some() && run.landing.reverted.is_none() {
-        return Vec::new();
-    }
     // Parts are about different code: what was found in one of them is still open.
     let cycles = if run.rules().cycles_are_parts() { 0 } else { run.cycles.len().saturating_sub(1) };
     run.cycles.iter().skip(cycles).flat_map(unresolved_in).collect()

@@ -10,7 +10,7 @@ pub mod review;
 
 use std::borrow::Cow;
 
-use crate::event::{AgentFailed, Conclusion, Event, Failure, NextAction, Tracked};
+use crate::event::{AgentFailed, Conclusion, CycleBoundary, Event, Failure, NextAction, Tracked};
 use crate::model::{ExitWhen, Outcome, Participant, Phase, Reason, Role, RunStatus, Seq, Strategy, Workflow};
 use crate::projections::view::{self, ProgressLine, Tone};
 use crate::run::{Cycle, Run};
@@ -108,9 +108,14 @@ pub(crate) trait StrategyRules: StrategyView + Sync {
         Workflow::Fast
     }
 
+    /// What has to be true of the findings for a change to be approved, where the strategy says so.
+    fn exit_of_strategy(&self) -> Option<ExitWhen> {
+        None
+    }
+
     /// What has to be true of the findings for a change to be approved.
     fn exit(&self, run: &Run) -> ExitWhen {
-        run.overlay().exit
+        self.exit_of_strategy().unwrap_or(run.overlay().exit)
     }
 
     fn is_last_cycle(&self, run: &Run, cycle: &Cycle) -> bool {
@@ -222,9 +227,10 @@ pub(crate) trait StrategyView {
     }
 
     /// What the end of a cycle is called; nothing, if other lines say it.
-    fn boundary(&self, next: NextAction) -> Option<(&'static str, Tone)> {
-        Some(match next {
-            NextAction::Merge => ("All approved", Tone::Good),
+    fn boundary(&self, end: &CycleBoundary) -> Option<(&'static str, Tone)> {
+        Some(match end.next_action {
+            NextAction::Merge if end.passed_over.is_empty() => ("All approved", Tone::Good),
+            NextAction::Merge => ("Nothing blocks", Tone::Caution),
             NextAction::CycleBack => ("Findings open, one more cycle", Tone::Caution),
             NextAction::Stop => ("Stop", Tone::Bad),
         })

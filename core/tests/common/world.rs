@@ -49,8 +49,14 @@ pub(crate) struct World {
     failing: Vec<String>,
     landings: Vec<String>,
     pub(crate) statuses: BTreeMap<String, Status>,
-    /// What a person says about a shadow.
+    /// What a person says about a shadow, and about an objection without evidence.
     shadow_says: String,
+    rejection_says: String,
+    /// What a reviewer does that is asked for evidence: `insists`, `shows` or `withdraws`.
+    when_asked: String,
+    exit: Option<ExitWhen>,
+    /// A reviewer that replaces another finds nothing.
+    successor_approves: bool,
     /// Seconds every attempt works.
     takes: Option<u64>,
     changed_files: u32,
@@ -77,6 +83,8 @@ pub(crate) struct World {
 struct Round {
     findings: Vec<Finding>,
     approved_all_the_same: bool,
+    /// Reviewers that reject whatever they found.
+    rejecting: Vec<String>,
     signs: Vec<Sign>,
 }
 
@@ -129,6 +137,10 @@ impl World {
             landings: Vec::new(),
             statuses: BTreeMap::new(),
             shadow_says: "accept".to_owned(),
+            rejection_says: "land".to_owned(),
+            when_asked: "insists".to_owned(),
+            exit: None,
+            successor_approves: false,
             takes: None,
             changed_files: 1,
             untouched: Vec::new(),
@@ -155,6 +167,10 @@ impl World {
             "echo chamber off" => self.policy.system_shadows.echo_chamber.fast_consensus = None,
             "strikes" => self.policy.shadows.strikes_in_cycle = number(value),
             "distinct breaks" => self.policy.shadows.distinct_breaks = true,
+            "rejection says" => value.clone_into(&mut self.rejection_says),
+            "asked" => value.clone_into(&mut self.when_asked),
+            "exit" => self.exit = ExitWhen::ALL.into_iter().find(|exit| exit.name() == value),
+            "successor approves" => self.successor_approves = true,
             "shadow says" => value.clone_into(&mut self.shadow_says),
             "takes" => self.takes = Some(u64::from(number(value))),
             "changed files" => self.changed_files = number(value),
@@ -315,7 +331,7 @@ impl World {
             Role::Gatekeeper | Role::Reviewer => !self.no_review,
         };
         seats.values_mut().for_each(|team| team.retain(|seat| sits(seat.role)));
-        let exit = if self.no_review { ExitWhen::Always } else { ExitWhen::default() };
+        let exit = self.exit.unwrap_or(if self.no_review { ExitWhen::Always } else { ExitWhen::default() });
         RunStart {
             overlay: Overlay { exit, ..Overlay::default() },
             task: "Add rate limiting".to_owned(),
@@ -384,7 +400,7 @@ impl World {
             Order::QuestionAsked(question) => {
                 let text = match question.kind {
                     QuestionKind::Merge | QuestionKind::RedBase => self.says.clone(),
-                    QuestionKind::Rejection => "land".to_owned(),
+                    QuestionKind::Rejection => self.rejection_says.clone(),
                     QuestionKind::Shadow => self.shadow_says.clone(),
                     _ => "more".to_owned(),
                 };
@@ -538,7 +554,7 @@ impl World {
                 prior = self.fixed();
                 AnswerBody::Prose
             }
-            Role::Gatekeeper | Role::Reviewer => AnswerBody::Review(self.review(&start.archetype)),
+            Role::Gatekeeper | Role::Reviewer => AnswerBody::Review(self.review(start)),
         };
         let status = self.statuses.get(&start.archetype).copied().unwrap_or(Status::Done);
         let remark = if status == Status::Done { String::new() } else { "a remark".to_owned() };
@@ -580,25 +596,41 @@ impl World {
             tree: format!("tree{}", self.delivered),
             kept_as: "refs/archeflow/keep".to_owned(),
             files: (0..self.spread())
-                .map(|n| ChangedFile {
-                    path: match n {
-                        0 if self.prose => "paper/main.tex".to_owned(),
-                        0 => "src/a.rs".to_owned(),
-                        n => format!("src/extra_{n}.rs"),
-                    },
+                .map(|n| match n {
+                    0 if self.prose => (n, "paper/main.tex".to_owned()),
+                    0 => (n, "src/a.rs".to_owned()),
+                    n => (n, format!("src/extra_{n}.rs")),
+                })
+                .chain(self.cited().map(|path| (0, path)))
+                .map(|(n, path)| ChangedFile {
+                    path,
                     status: FileStatus::Modified,
                     added: 5,
                     deleted: 1,
                     content: self.content(n),
                 })
                 .collect(),
-            files_left_out: 0,
+            files_left_out: u32::from(!self.has_files_outside() && !self.prose),
             test_files: self.test_files,
             commits: 1,
             uncommitted: false,
             signs: Signs { seen: signs.collect() },
             notes: Vec::new(),
         }
+    }
+
+    /// Further files of the change, in which the reviewers find something in any round.
+    fn cited(&self) -> impl Iterator<Item = String> {
+        let all = self.rounds.iter().flat_map(|round| &round.findings).map(|finding| finding.file.clone());
+        let inside =
+            all.filter(|file| self.has_files_outside() && file.starts_with("src/") && file != "src/a.rs");
+        inside.collect::<std::collections::BTreeSet<String>>().into_iter()
+    }
+
+    /// Only where a row has a finding beside the change, all of its files are known.
+    fn has_files_outside(&self) -> bool {
+        let mut findings = self.rounds.iter().flat_map(|round| &round.findings);
+        findings.any(|finding| finding.file.starts_with("other/"))
     }
 
     fn content(&self, file: u32) -> String {
@@ -622,12 +654,23 @@ impl World {
         gone.map(|old| Prior { disposition: Disposition::Fixed, text: old.description.clone() }).collect()
     }
 
-    fn review(&self, archetype: &str) -> Review {
-        let round = self.round();
-        let findings: Vec<Finding> =
+    fn review(&self, start: &AgentStart) -> Review {
+        let (round, archetype) = (self.round(), start.archetype.as_str());
+        let mut findings: Vec<Finding> =
             round.findings.iter().filter(|finding| finding.source == archetype).cloned().collect();
+        let asked = start.purpose == Purpose::Correct;
+        match self.when_asked.as_str() {
+            "shows" if asked => findings.iter_mut().for_each(shows),
+            "withdraws" if asked => findings.clear(),
+            _ => {}
+        }
+        if self.successor_approves && start.purpose == Purpose::Replace {
+            findings.clear();
+        }
         let grave = findings.iter().any(|finding| finding.severity > Severity::Info);
-        let rejected = grave && !round.approved_all_the_same;
+        let bare = round.rejecting.iter().any(|name| name == archetype)
+            && !(asked && self.when_asked == "withdraws");
+        let rejected = (grave && !round.approved_all_the_same) || bare;
         let verdict = Some(if rejected { Verdict::Rejected } else { Verdict::Approved });
         Review { verdict, declared: None, findings, left_out: 0, unread: None }
     }
@@ -676,6 +719,8 @@ impl Round {
         for word in text.split_whitespace().filter(|word| *word != "-" && *word != "clean") {
             if word == "approved" {
                 round.approved_all_the_same = true;
+            } else if let Some(name) = word.strip_suffix(":rejects") {
+                round.rejecting.push(name.to_owned());
             } else if let Some(sign) = word.strip_prefix('+') {
                 let sign = Sign::ALL.into_iter().find(|known| known.name() == sign);
                 round.signs.push(sign.unwrap_or_else(|| panic!("no sign is called '{word}'")));
@@ -692,7 +737,15 @@ fn shadows() -> BTreeMap<String, ShadowSet> {
     named.into_iter().map(str::to_owned).zip(Shadow::ALL.iter().map(|shadow| (*shadow).into())).collect()
 }
 
-/// `[reviewer:]<letter>[! or .][?][(category)]`.
+/// The reviewer quotes the code that it means, in the change.
+fn shows(finding: &mut Finding) {
+    let file = finding.file.replace("other/", "src/");
+    let quote = Some("let next = input[0];".to_owned());
+    finding.citations = vec![Citation { file, line: 10, quote, holds: Some(true), related: Some(true) }];
+    finding.evidence = "`let next = input[0];`".to_owned();
+}
+
+/// `[reviewer:]<letter>[! or .][? or ~ or ^][(category)]`.
 pub(crate) fn finding(word: &str) -> Finding {
     let (source, rest) = word.split_once(':').unwrap_or(("guardian", word));
     let (mark, category) = match rest.split_once('(') {
@@ -703,16 +756,20 @@ pub(crate) fn finding(word: &str) -> Finding {
     let letter = marks.next().filter(char::is_ascii_uppercase);
     let letter = letter.unwrap_or_else(|| panic!("'{word}' is not a finding")).to_ascii_lowercase();
     let (mut severity, mut founded) = (Severity::Warning, true);
+    let (mut related, mut changed, mut quoted) = (None, true, false);
     for mark in marks {
         match mark {
+            '~' => related = Some(false),
+            '^' => changed = false,
+            '=' => quoted = true,
             '!' => severity = Severity::Critical,
             '.' => severity = Severity::Info,
             '?' => founded = false,
             other => panic!("'{other}' in '{word}' means nothing"),
         }
     }
-    let file = format!("src/{letter}.rs");
-    let citation = Citation { file: file.clone(), line: 10, quote: None, holds: Some(true), related: None };
+    let file = if changed { format!("src/{letter}.rs") } else { format!("other/{letter}.rs") };
+    let citation = Citation { file: file.clone(), line: 10, quote: None, holds: Some(true), related };
     Finding {
         source: source.to_owned(),
         location: format!("{file}:10"),
@@ -723,7 +780,7 @@ pub(crate) fn finding(word: &str) -> Finding {
         flaw: None,
         description: format!("input{letter} breaks parser{letter} loudly{letter}"),
         fix: format!("check input{letter}"),
-        evidence: String::new(),
+        evidence: if quoted { "`let next = input[0];`".to_owned() } else { String::new() },
         citations: if founded { vec![citation] } else { Vec::new() },
         anchor: String::new(),
         reproduction: None,

@@ -6,13 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use archeflow_core::event::{
     AgentFailed, AgentStart, Built, CycleBoundary, Decision, DecisionPoint, Entry, Event, Failure, Hardness,
     MergeIntent, NextAction, Order, PreflightDone, QuestionAsked, QuestionKind, Report, RunComplete,
-    RunStart, SessionStart, Tested, Tracked, Verb,
+    RunStart, SessionStart, Tested, Tracked, Unfounded, Verb,
 };
 use archeflow_core::model::{
     Answer, AnswerBody, Change, Domain, FailAction, Finding, HookPoint, Oid, Overlap, Phase, Proposal,
     Purpose, Reason, Review, Role, RunStatus, SYSTEM, Seq, Severity, ShadowAction, Sign, Status, Strategy,
     Verdict, Workflow, pipeline_team, team,
 };
+
+use super::world::CHANGED;
 
 type Kept = Result<(), String>;
 
@@ -139,6 +141,14 @@ struct Cycle<'a> {
     boundary: Option<NextAction>,
     errand: Option<&'a AgentStart>,
     no_tests_came: bool,
+    /// What was held against the version before; and CRITICALs of answers that their authors did not give again.
+    before: Vec<(&'a str, Severity, &'a Finding)>,
+    rejected_before: BTreeSet<&'a str>,
+    /// The last says whether the present answer surely lacks it.
+    kept: Vec<(&'a str, &'a Finding, bool)>,
+    /// Answers that were set aside, and who answers instead is another.
+    replaced: BTreeSet<&'a str>,
+    weakened: BTreeMap<(&'a str, u32), Severity>,
 }
 
 impl<'a> Cycle<'a> {
@@ -147,6 +157,39 @@ impl<'a> Cycle<'a> {
             self.shadowed.insert(name, answer);
             self.verdicts.remove(name);
             self.downgraded.retain(|(source, _)| *source != name);
+            self.weakened.retain(|(source, _), _| *source != name);
+        }
+    }
+
+    /// Findings that are open although the present answers do not have them.
+    fn still_open(&self) -> impl Iterator<Item = (&'a str, Severity, &'a Finding)> {
+        let unseen = self.before.iter().filter(|(name, ..)| !self.answers.contains_key(name));
+        unseen.copied().chain(self.kept.iter().map(|(name, finding, _)| (*name, finding.severity, *finding)))
+    }
+
+    /// Rejects, or rejected the version before and has not looked since.
+    fn rejects(&self, name: &str) -> bool {
+        self.verdicts.get(name) == Some(&Verdict::Rejected)
+            || (self.rejected_before.contains(name) && !self.answers.contains_key(name))
+    }
+
+    /// CRITICALs in the change, with evidence, of an answer that another author replaced.
+    fn keep(&mut self, name: &'a str, earlier: &'a Answer) {
+        let AnswerBody::Review(review) = &earlier.said else { return };
+        let now = match self.answers.get(name).map(|answer| &answer.said) {
+            Some(AnswerBody::Review(review)) => review.findings.as_slice(),
+            Some(AnswerBody::Prose | AnswerBody::Proposal(_)) | None => &[],
+        };
+        for finding in &review.findings {
+            let place = |other: &Finding| other.file == finding.file && other.category == finding.category;
+            let kept = finding.severity == Severity::Critical
+                && (!finding.evidence.is_empty() || finding.reproduction.is_some())
+                && founded(finding)
+                && (CHANGED.contains(&finding.file.as_str())
+                    || finding.citations.iter().any(|cited| CHANGED.contains(&cited.file.as_str())));
+            if kept {
+                self.kept.push((name, finding, !now.iter().any(place)));
+            }
         }
     }
 
@@ -402,7 +445,10 @@ impl<'a> Auditor<'a> {
                 let number = self.cycle.number + u32::from(fresh);
                 self.boundaries.remove(&number);
                 self.max_cycles = self.max_cycles.max(number);
-                self.cycle = Cycle { number, entered: true, imported: true, ..Cycle::default() };
+                let (before, rejected_before) = self.objections();
+                let imported = true;
+                self.cycle =
+                    Cycle { number, entered: true, imported, before, rejected_before, ..Cycle::default() };
                 self.work = reentered.change.as_ref().or(self.work);
                 let all = reentered.proposal.iter().chain(&reentered.making).chain(&reentered.reviews);
                 for import in all {
@@ -475,7 +521,10 @@ impl<'a> Auditor<'a> {
                 match text.as_str() {
                     "land" | "accept" | "go on" | "proceed" => drop(self.cycle.overruled.insert(name)),
                     "stop" => {}
-                    _ => drop(self.cycle.upheld.insert(name)),
+                    _ => {
+                        self.cycle.weakened.retain(|(source, _), _| *source != name);
+                        self.cycle.upheld.insert(name);
+                    }
                 }
             }
             QuestionKind::NeedsContext => {
@@ -485,13 +534,13 @@ impl<'a> Auditor<'a> {
                 let name = question.archetype.as_str();
                 match text.as_str() {
                     "accept" | "go on" | "proceed" | "yes" | "y" | "ok" => self.cycle.restore(name),
-                    "skip"
-                        if matches!(name, "skeptic" | "sage" | "trickster")
-                            && self.cycle.shadowed.remove(name).is_some() =>
-                    {
-                        self.cycle.skipped.insert(name);
+                    "skip" if matches!(name, "skeptic" | "sage" | "trickster") => {
+                        if let Some(earlier) = self.cycle.shadowed.remove(name) {
+                            self.cycle.skipped.insert(name);
+                            self.cycle.keep(name, earlier);
+                        }
                     }
-                    _ => {}
+                    _ => drop(self.cycle.replaced.insert(name)),
                 }
                 self.escalation.remove(name);
             }
@@ -514,10 +563,15 @@ impl<'a> Auditor<'a> {
             cycle.raised.clear();
             cycle.errand = None;
         }
-        cycle.shadowed.remove(name);
+        let earlier = cycle.shadowed.remove(name).filter(|_| cycle.replaced.remove(name));
         cycle.verdicts.remove(name);
         cycle.downgraded.retain(|(source, _)| *source != name);
+        cycle.weakened.retain(|(source, _), _| *source != name);
+        cycle.kept.retain(|(source, ..)| *source != name);
         cycle.answers.insert(name, answer);
+        if let Some(earlier) = earlier {
+            cycle.keep(name, earlier);
+        }
     }
 
     fn served(&mut self, start: &'a AgentStart, start_seq: Seq) {
@@ -775,6 +829,7 @@ impl<'a> Auditor<'a> {
         let retried = start.purpose == Purpose::Retry && self.cycle.errand.is_some();
         let once_more = self.cycle.no_tests_came && (retried || start.purpose == Purpose::Tests);
         holds(!once_more, "the Maker is asked for tests once (AF-063)")?;
+        let objections = self.objections();
         let cycle = &mut self.cycle;
         match start.purpose {
             Purpose::Tests => {
@@ -794,7 +849,14 @@ impl<'a> Auditor<'a> {
                 cycle.no_tests_came = false;
                 holds(request.strategy == Strategy::Pipeline, "targeted fixes are the pipeline's")?;
                 holds(cycle.for_fix == 1, "exactly one targeted fix")?;
+                let (before, rejected_before) = objections;
+                (cycle.before, cycle.rejected_before) = (before, rejected_before);
+                cycle.kept.clear();
                 cycle.answers.retain(|_, answer| !matches!(answer.said, AnswerBody::Review(_)));
+                cycle.evidence_asked.clear();
+                cycle.overruled.clear();
+                cycle.upheld.clear();
+                cycle.weakened.clear();
                 cycle.verdicts.clear();
                 cycle.downgraded.clear();
                 cycle.skipped.clear();
@@ -925,6 +987,33 @@ impl<'a> Auditor<'a> {
         })
     }
 
+    /// Every finding with the severity it counts with; what is open of earlier answers, too.
+    fn weighed(&self) -> Vec<(&'a str, Severity, &'a Finding)> {
+        let mut weighed = Vec::new();
+        for (name, answer) in &self.cycle.answers {
+            let AnswerBody::Review(review) = &answer.said else { continue };
+            for (index, found) in (0..).zip(&review.findings) {
+                let counts = founded(found) || self.cycle.upheld.contains(name);
+                let most = if counts { found.severity } else { Severity::Info };
+                let least = self.cycle.weakened.get(&(*name, index)).copied().unwrap_or(most);
+                weighed.push((*name, most.min(least), found));
+            }
+        }
+        weighed.extend(self.cycle.still_open());
+        weighed.extend(self.cycle.raised.iter().map(|(_, found)| ("program", found.severity, *found)));
+        weighed
+    }
+
+    /// What the next version inherits: findings above INFO and rejections of this one.
+    fn objections(&self) -> (Vec<(&'a str, Severity, &'a Finding)>, BTreeSet<&'a str>) {
+        let mut open = self.weighed();
+        open.retain(|(name, severity, _)| *severity > Severity::Info && *name != "program");
+        let cycle = &self.cycle;
+        let names = cycle.verdicts.keys().chain(&cycle.rejected_before).copied();
+        let rejected = names.filter(|name| cycle.rejects(name) && !cycle.overruled.contains(name)).collect();
+        (open, rejected)
+    }
+
     fn findings(&self) -> impl Iterator<Item = (&'a str, &'a Finding)> {
         self.cycle
             .answers
@@ -965,7 +1054,9 @@ impl<'a> Auditor<'a> {
                 holds(back, "a new cycle follows a boundary that says so")?;
                 holds(transition.cycle == self.cycle.number + 1, "cycles count up by one")?;
                 holds(transition.cycle <= self.max_cycles, "cycles never exceed their number")?;
-                self.cycle = Cycle { number: transition.cycle, entered: true, ..Cycle::default() };
+                let (before, rejected_before) = self.objections();
+                let number = transition.cycle;
+                self.cycle = Cycle { number, entered: true, before, rejected_before, ..Cycle::default() };
                 self.landing = Landing::default();
                 Ok(())
             }
@@ -1013,6 +1104,12 @@ impl<'a> Auditor<'a> {
                     let failed = self.cycle.last_failure.contains_key(name);
                     return holds(reviewer && failed, "only a reviewer who failed is given up");
                 }
+                let owes = self.cycle.before.iter().any(|(author, ..)| *author == name)
+                    || self.cycle.rejected_before.contains(name);
+                holds(
+                    !owes || self.cycle.answers.contains_key(name),
+                    "the author of an open objection looks again",
+                )?;
                 self.spared()
             }
             Event::Decision(Decision::ReviewVerdict(verdict)) => {
@@ -1032,7 +1129,14 @@ impl<'a> Auditor<'a> {
                 let review = self.review(name).ok_or("a downgrade follows a review")?;
                 let finding =
                     review.findings.get(down.index as usize).ok_or("a downgrade names a finding")?;
-                holds(finding.severity == down.from && !founded(finding), "what has evidence counts")?;
+                let outside = !CHANGED.contains(&finding.file.as_str());
+                let fair = match down.reason {
+                    Unfounded::BesideTheChange => outside && self.cycle.evidence_asked.contains(name),
+                    Unfounded::LineUnrelated => !proven(finding) && self.cycle.overruled.contains(name),
+                    _ => !founded(finding),
+                };
+                holds(finding.severity == down.from && fair, "what has evidence counts")?;
+                self.cycle.weakened.insert((name, down.index), down.to);
                 holds(self.cycle.downgraded.insert((name, down.index)), "one downgrade for one finding")
             }
             Event::Decision(Decision::FindingRaised(raised)) => {
@@ -1078,6 +1182,10 @@ impl<'a> Auditor<'a> {
                     || (seen.action == ShadowAction::Escalate && seen.archetype != SYSTEM);
                 if anew {
                     self.cycle.set_aside(who);
+                    self.cycle.replaced.remove(who.as_str());
+                }
+                if seen.action == ShadowAction::Replace {
+                    self.cycle.replaced.insert(who);
                 }
                 if seen.action == ShadowAction::Escalate {
                     self.escalation.insert(seen.archetype.as_str());
@@ -1185,14 +1293,8 @@ impl<'a> Auditor<'a> {
             }
         }
         holds(self.cycle.shadowed.is_empty(), "no cycle is concluded while somebody has to answer anew")?;
-        let weighed: Vec<(&str, Severity, &Finding)> = self
-            .findings()
-            .map(|(name, found)| {
-                let counts = founded(found) || self.cycle.upheld.contains(name);
-                (name, if counts { found.severity } else { Severity::Info }, found)
-            })
-            .chain(self.cycle.raised.iter().map(|(_, found)| ("program", found.severity, *found)))
-            .collect();
+        let weighed = self.weighed();
+        let unsure = self.cycle.kept.iter().filter(|(.., sure)| !sure).count();
         // Which findings are the accepted ones is a matter of words; where they are is not.
         let elsewhere = |found: &Finding| {
             self.accepted.iter().all(|known| known.file != found.file || known.category != found.category)
@@ -1204,7 +1306,7 @@ impl<'a> Auditor<'a> {
         ] {
             let alike = weighed.iter().filter(|(_, found, _)| *found == severity);
             let (most, told) = (alike.clone().count(), told as usize);
-            let least = alike.filter(|(.., found)| elsewhere(found)).count();
+            let least = alike.filter(|(.., found)| elsewhere(found)).count().saturating_sub(unsure);
             holds((least..=most).contains(&told), "what counts is counted")?;
         }
         let still = |known: &&Tracked| {
@@ -1237,22 +1339,26 @@ impl<'a> Auditor<'a> {
         match boundary.next_action {
             NextAction::Merge => {
                 holds(boundary.critical == 0, "nothing CRITICAL lands")?;
-                let against = weighed.iter().any(|(name, severity, found)| {
-                    *severity > Severity::Info
-                        && elsewhere(found)
-                        && self.cycle.verdicts.get(name) == Some(&Verdict::Rejected)
-                });
-                holds(self.pipeline() || !against, "no founded rejection is passed over")?;
-                let passed_over = self.cycle.answers.iter().any(|(name, answer)| match &answer.said {
-                    AnswerBody::Review(review) => {
-                        review.verdict == Some(Verdict::Rejected) && !self.cycle.overruled.contains(name)
-                    }
-                    AnswerBody::Prose | AnswerBody::Proposal(_) => false,
-                });
-                holds(
-                    self.pipeline() || !self.accepted.is_empty() || !passed_over,
-                    "no rejection is passed over but by a person (J-04)",
-                )?;
+                let against = |name: &str| {
+                    weighed.iter().any(|(source, severity, found)| {
+                        *source == name && *severity > Severity::Info && elsewhere(found)
+                    })
+                };
+                let names = self.cycle.verdicts.keys().chain(&self.cycle.rejected_before);
+                for name in names.filter(|name| self.cycle.rejects(name)) {
+                    let by_person = self.cycle.overruled.contains(name) || !self.accepted.is_empty();
+                    holds(
+                        self.pipeline() || !against(name) || by_person,
+                        "no founded rejection is passed over",
+                    )?;
+                    holds(
+                        (self.pipeline() && against(name)) || by_person,
+                        "no rejection without evidence is passed over but by a person (J-04)",
+                    )?;
+                    let named = boundary.passed_over.iter().any(|over| over.archetype == *name);
+                    holds(named, "a rejection that does not keep a change from landing is named")?;
+                }
+                holds(self.cycle.upheld.is_empty(), "what a person lets count does not land")?;
             }
             NextAction::CycleBack => {
                 holds(boundary.cycle < self.max_cycles, "cycles never exceed their number")?;
@@ -1345,10 +1451,20 @@ fn asks_nothing(answer: &Answer) -> bool {
 }
 
 /// By the kinds of evidence the made-up world gives.
-fn founded(finding: &Finding) -> bool {
+pub(super) fn founded(finding: &Finding) -> bool {
     finding.severity == Severity::Info
+        || finding.reproduction.is_some()
         || finding.evidence.contains("$ ")
         || finding.citations.iter().any(|citation| citation.line > 0 && citation.holds != Some(false))
+}
+
+/// The same, and more than a line that has nothing to do with it.
+fn proven(finding: &Finding) -> bool {
+    let related = finding
+        .citations
+        .iter()
+        .any(|citation| citation.line > 0 && citation.holds == Some(true) && citation.related != Some(false));
+    finding.reproduction.is_some() || finding.evidence.contains("$ ") || related
 }
 
 #[expect(clippy::unnested_or_patterns, reason = "one pair to a line")]

@@ -128,5 +128,5 @@ fn af_180_what_a_replay_reports_as_known_happens() {
             }
         }
     }
-    assert!(known > 0 && other > 20 && unknown > 20, "too tame: {known} {other} {unknown}");
+    assert!(known > 0 && other > 10 && unknown > 20, "too tame: {known} {other} {unknown}");
 }

@@ -11,11 +11,11 @@ use archeflow_core::event::{
     RunReverted, RunRolledBack, RunStart, Session, SessionStart, SetupRun, Tested, TestsDone, Together,
 };
 use archeflow_core::model::{
-    AcceptedFinding, Answer, AnswerBody, Change, Citation, Confidence, Counted, Disposition, Domain,
-    FailAction, Finding, Flaw, Hook, HookPoint, MergeStrategy, OnPostMergeFailure, Overlap, Participant,
-    Phase, Policy, Prior, Proposal, Purpose, Reason, Reproduction, Review, ReviewPart, Role, Seq, Severity,
-    Shadow, ShadowSet, Sign, Signs, Status, Strategy, Subject, SubjectKind, Tier, Traits, Verdict, Workflow,
-    ZeroPolicy, team,
+    AcceptedFinding, Answer, AnswerBody, Change, ChangedFile, Citation, Confidence, Counted, Disposition,
+    Domain, FailAction, FileStatus, Finding, Flaw, Hook, HookPoint, MergeStrategy, OnPostMergeFailure,
+    Overlap, Participant, Phase, Policy, Prior, Proposal, Purpose, Reason, Reproduction, Review, ReviewPart,
+    Role, Seq, Severity, Shadow, ShadowSet, Sign, Signs, Status, Strategy, Subject, SubjectKind, Tier,
+    Traits, Verdict, Workflow, ZeroPolicy, team,
 };
 use archeflow_core::strategies::review;
 
@@ -314,6 +314,7 @@ impl World {
         let (hedge, evidence, citations) = match (unfounded, chance.below(4)) {
             (false, 0) => ("", "$ cargo test fails", vec![]),
             (false, 1) => ("might be: ", "", vec![citation(file, None)]),
+            (false, 2) => ("", "", vec![Citation { related: Some(false), ..citation(file, Some(true)) }]),
             (false, _) => ("", "", vec![citation(file, Some(true))]),
             (true, 0) => ("might be: ", "", vec![]),
             (true, 1) => ("", "", vec![citation(file, Some(false))]),
@@ -357,7 +358,7 @@ impl World {
             commit: format!("c{mark:016x}"),
             tree: format!("t{mark:016x}"),
             kept_as: "refs/archeflow/keep".to_owned(),
-            files: Vec::new(),
+            files: CHANGED.map(changed_file).to_vec(),
             files_left_out: 0,
             test_files: chance.pick(&[0, 1, 2]),
             commits: 1,
@@ -661,6 +662,14 @@ fn shadowed(role: Role, name: &str) -> Traits {
         (_, "trickster") => Traits { impossible: 3, ..plain },
         (Role::Maker | Role::Reviewer, _) => plain,
     }
+}
+
+/// The files of every change: findings elsewhere are beside it.
+pub(crate) const CHANGED: [&str; 3] = ["src/auth.rs", "src/pool.rs", "src/api.rs"];
+
+fn changed_file(path: &str) -> ChangedFile {
+    let (status, content) = (FileStatus::Modified, String::new());
+    ChangedFile { path: path.to_owned(), status, added: 1, deleted: 1, content }
 }
 
 fn citation(file: &str, holds: Option<bool>) -> Citation {

@@ -16,6 +16,7 @@ use crate::nonce::nonce;
 use crate::strategies::{Conversation, MeasureFault, OwnBrief};
 use crate::world::World;
 
+const ABSENT: &str = "Files that the plan points at and that are not there";
 /// What of a step's added lines is looked through for forbidden commands.
 const ADDED_AT_MOST: usize = 4_000_000;
 
@@ -49,6 +50,7 @@ pub(crate) fn open(world: &World, run: &Run, start: &AgentStart) -> Result<Optio
     if let Some(list) = left_out(world, start)? {
         sections.push((guide::LEFT_OUT.to_owned(), format!("{}\n\n{list}", guide::left_out(start.role))));
     }
+    sections.extend(absent(world, run, start)?.map(|list| (ABSENT.to_owned(), list)));
     let seat = LoopSeat {
         speaker: brief::speaker(start.role),
         step_base: run.step_base(),
@@ -58,6 +60,16 @@ pub(crate) fn open(world: &World, run: &Run, start: &AgentStart) -> Result<Optio
     };
     let text = brief::brief(run, start, &world.run_id, &nonce(), &sections);
     Ok(Some(OwnBrief { text, conversation: Box::new(seat) }))
+}
+
+/// PJ-33: the Actor reads which files its plan points at that are not there.
+fn absent(world: &World, run: &Run, start: &AgentStart) -> Result<Option<String>, DeskError> {
+    let plan = run.agent_loop.as_ref().and_then(|agent_loop| agent_loop.plan.as_ref());
+    let plan = plan.filter(|_| brief::speaker(start.role) == Speaker::Actor);
+    let (Some(plan), Ok(commit)) = (plan, ObjectId::parse(start.at.as_bytes())) else { return Ok(None) };
+    let absent = diet::absent(&world.repo, &commit, &artifact_text(world, &plan.artifact)?)?;
+    let list: Vec<String> = absent.iter().map(|path| format!("- `{path}`")).collect();
+    Ok((!list.is_empty()).then(|| list.join("\n")))
 }
 
 /// L-09: what the step at hand was to change, as far as its plan names files.

@@ -67,7 +67,7 @@ fn cycle(cycle: &archeflow_core::projections::story::CycleStory) -> Value {
     let end = cycle.end.as_ref().map(|end| {
         json!({
             "seq": end.seq, "critical": end.critical, "warning": end.warning, "info": end.info,
-            "next_action": end.next, "exit_condition": end.exit_condition, "stop": end.stop, "convergence": end.trend,
+            "next_action": end.next, "exit_condition": end.exit_condition, "stop": end.stop, "passed_over": end.passed_over, "convergence": end.trend,
         })
     });
     json!({ "cycle": cycle.number, "steps": cycle.steps.iter().map(step).collect::<Vec<_>>(), "end": end })

@@ -154,6 +154,7 @@ pub(super) fn boundary(end: &CycleEnd) -> (String, &'static str, Tone) {
         .map(|(n, word)| format!("{n} {word}"))
         .collect();
     let counts = if counts.is_empty() { "nothing open".to_owned() } else { counts.join(", ") };
+    let counts = end.passed_over.as_ref().map_or(counts.clone(), |over| format!("{counts}; {over}"));
     let found = match (end.critical, end.warning) {
         (1.., _) => Tone::Bad,
         (0, 1..) => Tone::Caution,
@@ -163,6 +164,7 @@ pub(super) fn boundary(end: &CycleEnd) -> (String, &'static str, Tone) {
         // A review ends after its last part, whatever it found.
         ("reviewed", _) => ("reviewed", found),
         ("parts_left", _) => ("on to the next part", found),
+        (_, NextAction::Merge) if end.passed_over.is_some() => ("nothing blocks", found.max(Tone::Caution)),
         (_, NextAction::Merge) => ("approved", found),
         (_, NextAction::CycleBack) => ("one more cycle", Tone::Caution),
         (_, NextAction::Stop) => ("stop", Tone::Bad),

@@ -335,7 +335,7 @@ fn check(sheet: &Sheet<'_>, floor: Option<Severity>) -> CheckDraft {
     let whole = if reviewed.is_whole() { "" } else { "; not all of it was looked at" };
     CheckDraft {
         run_id: sheet.run_id.to_owned(),
-        passed: reviewed.against(floor.unwrap_or(Severity::Critical)) == 0 && reviewed.is_whole(),
+        passed: reviewed.passes(floor.unwrap_or(Severity::Critical)),
         title: format!("{counts}{whole}"),
         summary: format!("{counts}{whole}. Threads and summary are on the pull request."),
         notes: notes.map(note).collect(),

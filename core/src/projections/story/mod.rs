@@ -157,6 +157,8 @@ pub struct CycleEnd {
     pub next: NextAction,
     pub exit_condition: String,
     pub stop: Option<String>,
+    /// Reviewers without whose approval the change lands, in words.
+    pub passed_over: Option<String>,
     pub fixes: u32,
     /// Open findings that go to the Creator and to the Maker.
     pub to_creator: u32,
@@ -584,6 +586,7 @@ impl Teller {
                 next: boundary.next_action,
                 exit_condition: boundary.exit_condition.clone(),
                 stop: boundary.stop.as_ref().map(|stop| stop.detail.clone()),
+                passed_over: view::passed_over(&boundary.passed_over),
                 fixes: boundary.fixes_applied,
                 to_creator: to(Destination::Creator),
                 to_maker: to(Destination::Maker),

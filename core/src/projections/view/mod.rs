@@ -1,5 +1,6 @@
 //! What a face shows of a run (AF-122): plain text in pieces, so that every face says the same words.
 
+mod passed_over;
 pub mod preflight;
 
 use crate::event::{
@@ -11,12 +12,14 @@ use crate::model::{
     AnswerBody, Domain, Money, Outcome, Phase, Purpose, Reason, ReproductionResult, Role, RunStatus, SYSTEM,
     Severity, ShadowAction, Strategy, Verdict, counted,
 };
-use crate::rules::trial;
+use crate::rules::{players, trial};
 use crate::run::{Cycle, Run};
 use serde::Serialize;
 
 use crate::strategies::of;
 use crate::text::{branch_name, one_line};
+
+pub use passed_over::passed_over;
 
 /// How a line should feel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -72,7 +75,18 @@ pub fn header(run: &Run) -> (String, String) {
 }
 
 /// Said of a review by whoever wrote what it reviews.
-pub const SAME_MODEL: &str = "reviewed by the model that wrote it";
+const SAME_MODEL: &str = "reviewed by the model that wrote it";
+const SAME_AGENT: &str = "reviewed by the agent that wrote it; its model is not known";
+
+fn same_model(run: &Run, archetype: &str) -> &'static str {
+    let judge = run.cycle().and_then(|cycle| cycle.answers.get(archetype)).map(|answered| &answered.author);
+    let known = run
+        .author
+        .as_ref()
+        .zip(judge)
+        .is_some_and(|(author, judge)| players::models_are_known(author, judge));
+    if known { SAME_MODEL } else { SAME_AGENT }
+}
 
 /// `[Plan]` and the like.
 pub fn tag(run: &Run, phase: Phase, archetype: &str) -> String {
@@ -130,7 +144,7 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
         Event::Decision(Decision::ReviewVerdict(verdict)) if verdict.same_model => Some(ProgressLine {
             tag: tag(run, phase, &verdict.archetype),
             doing: format!("{}'s review", capital(&verdict.archetype)),
-            outcome: SAME_MODEL.to_owned(),
+            outcome: same_model(run, &verdict.archetype).to_owned(),
             tone: Tone::Caution,
         }),
         Event::Decision(Decision::DecisionPoint(point)) if point.rule == "C6" => Some(ProgressLine {
@@ -167,8 +181,9 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
             tag: tag(run, phase, &downgrade.archetype),
             doing: format!("Evidence of the {}", capital(&downgrade.archetype)),
             outcome: format!(
-                "{} to INFO, {}: {}",
+                "{} to {}, {}: {}",
                 downgrade.from.name(),
+                downgrade.to.name(),
                 downgrade.reason.name().replace('_', " "),
                 one_line(&downgrade.description)
             ),
@@ -220,10 +235,11 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
             Tone::Caution,
         ),
         Event::Decision(Decision::CycleBoundary(boundary)) => {
-            let (doing, tone) = run.rules().boundary(boundary.next_action)?;
+            let (doing, tone) = run.rules().boundary(boundary)?;
             let counts = format!(
-                "{}{}{}",
+                "{}{}{}{}",
                 open_counts(boundary),
+                passed_over(&boundary.passed_over).map_or_else(String::new, |over| format!("; {over}")),
                 regressions(&boundary.open),
                 boundary.convergence.as_ref().map_or_else(String::new, |trend| format!(
                     "; {} {}",

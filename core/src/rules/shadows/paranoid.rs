@@ -7,7 +7,7 @@
 //! quotes code.
 
 use super::{About, Facts, Places, count, review, sighting};
-use crate::model::{Finding, Review, Severity, Sighting, Verdict, counted};
+use crate::model::{Citation, Finding, Review, Severity, Sighting, Verdict, counted};
 use crate::rules::evidence;
 use crate::settings::settings;
 
@@ -60,9 +60,12 @@ fn criticals(review: &Review, changed: &Places, policy: &Paranoid) -> Option<Sig
     let warnings = count(&review.findings, |finding| finding.severity == Severity::Warning);
     let heavy = u64::from(criticals) > u64::from(policy.ratio) * u64::from(warnings);
     (criticals >= limit.max(1) && heavy).then(|| {
+        let placed = count(&review.findings, |finding| is_claim(finding) && cites(finding, changed));
         let detail = format!(
-            "{} without a line in the change, a fix or evidence, against {}: more than {} to 1",
+            "{} that show too little ({} without a line in the change, {placed} without evidence or a fix), against {}: more \
+             than {} to 1",
             counted(criticals, "CRITICAL"),
+            criticals.saturating_sub(placed),
             counted(warnings, "WARNING"),
             policy.ratio
         );
@@ -124,9 +127,12 @@ fn is_proven(finding: &Finding, changed: &Places, policy: &Paranoid) -> bool {
 }
 
 fn is_shown(finding: &Finding, changed: &Places) -> bool {
-    let cited = finding
-        .citations
-        .iter()
-        .any(|citation| citation.line > 0 && citation.holds != Some(false) && changed.hold(&citation.file));
-    cited && !finding.evidence.is_empty()
+    cites(finding, changed) && !finding.evidence.is_empty()
+}
+
+fn cites(finding: &Finding, changed: &Places) -> bool {
+    let holds = |citation: &Citation| {
+        citation.line > 0 && citation.holds != Some(false) && changed.hold(&citation.file)
+    };
+    finding.citations.iter().any(holds)
 }

@@ -429,6 +429,7 @@ fn concluded(run: &Run, cycle: &Cycle, agent_loop: &AgentLoop) -> Conclusion {
         convergence: None,
         stop: None,
         open: Vec::new(),
+        passed_over: Vec::new(),
     }
     .into()
 }

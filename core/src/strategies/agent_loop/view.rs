@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::event::{BatteryDone, Checked, Decision, Event, LoopTurn, NextAction, QuestionKind, Report};
+use crate::event::{BatteryDone, Checked, CycleBoundary, Decision, Event, LoopTurn, QuestionKind, Report};
 use crate::model::{
     CheckEnd, LoopState, Outcome, Phase, Reason, RunStatus, Speaker, Strategy, TurnEvent, counted,
 };
@@ -41,7 +41,7 @@ impl StrategyView for LoopStrategy {
     }
 
     /// The turns of a step say what it came to.
-    fn boundary(&self, _: NextAction) -> Option<(&'static str, Tone)> {
+    fn boundary(&self, _: &CycleBoundary) -> Option<(&'static str, Tone)> {
         None
     }
 

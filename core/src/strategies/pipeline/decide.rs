@@ -7,7 +7,7 @@ use crate::model::{
 };
 use crate::projections::view::capital;
 use crate::run::{Cycle, Run};
-use crate::steps::{self, act, enter, plan, point, send, skip};
+use crate::steps::{self, act, check, enter, plan, point, send, skip};
 use crate::strategies::StrategyRules;
 
 use super::Pipeline;
@@ -44,8 +44,8 @@ impl StrategyRules for Pipeline {
     }
 
     /// Warnings pass (AF-191).
-    fn exit(&self, _: &Run) -> ExitWhen {
-        ExitWhen::NoCritical
+    fn exit_of_strategy(&self) -> Option<ExitWhen> {
+        Some(ExitWhen::NoCritical)
     }
 
     fn is_last_cycle(&self, _: &Run, _: &Cycle) -> bool {
@@ -77,8 +77,10 @@ fn one_by_one(run: &Run, cycle: &Cycle, gatekeeper: &str, waiting: &[&Participan
         cycle.review(gatekeeper).is_some_and(|review| review.findings.is_empty()) && cycle.raised.is_empty();
     let Some(seat) = waiting.first() else { return vec![] };
     let name = &seat.archetype;
-    // A reviewer that has answered and has to answer again is not skipped: its findings would be gone.
-    if only_on_findings(name) && clean && !cycle.shadowed.contains_key(name) {
+    if only_on_findings(name) && clean && check::looks_again(cycle, name) {
+        return vec![check::send_to_own_findings(run, cycle, seat)];
+    }
+    if only_on_findings(name) && clean {
         return vec![
             point(
                 gatekeeper,
@@ -98,14 +100,16 @@ fn targeted_fix(run: &Run, cycle: &Cycle, approved: bool, open: &[Tracked]) -> O
         return None;
     }
     let maker = run.seat(Role::Maker)?;
-    let critical: Vec<String> = open
+    let is_upheld = |found: &Tracked| found.source.iter().any(|name| cycle.upheld.contains(name));
+    let critical = open.iter().filter(|found| found.severity == Severity::Critical).count();
+    let listed: Vec<String> = open
         .iter()
-        .filter(|found| found.severity == Severity::Critical)
+        .filter(|found| found.severity == Severity::Critical || is_upheld(found))
         .map(|found| format!("- {}: {} Fix: {}", found.id, found.description, found.fix))
         .collect();
-    let note = format!("Fix these critical findings and nothing else:\n{}", critical.join("\n"));
+    let note = format!("Fix these critical findings and nothing else:\n{}", listed.join("\n"));
     Some(vec![
-        point(PROGRAM, "AF-191", format!("{} CRITICAL", critical.len()), "one targeted fix".to_owned()),
+        point(PROGRAM, "AF-191", format!("{critical} CRITICAL"), "one targeted fix".to_owned()),
         enter(run, "act", cycle.number, Phase::Do),
         send(run, cycle, &maker, Purpose::Fix, note),
     ])

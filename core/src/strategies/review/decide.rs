@@ -13,7 +13,7 @@ use crate::model::{
 use crate::rules::convergence;
 use crate::run::{Cycle, Run};
 
-use crate::steps::{self, budget, check, enter, finish, point, send, stop, system};
+use crate::steps::{self, budget, check, enter, finish, point, rejections, send, stop, system};
 use crate::strategies::StrategyRules;
 
 use super::{ReviewStrategy, of_finding};
@@ -124,6 +124,9 @@ fn check_part(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     if !downgrades.is_empty() {
         return downgrades;
     }
+    if let Some(asked) = rejections::in_review(run, cycle) {
+        return asked;
+    }
     let whole = parts(run) == 1;
     let seen = if whole { system::after_check(run, cycle) } else { None };
     seen.unwrap_or_else(|| vec![enter(run, "check", cycle.number, Phase::Act)])
@@ -222,6 +225,7 @@ fn conclude(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
         convergence: None,
         stop: why,
         open: fitting(open, usize::MAX),
+        passed_over: Vec::new(),
     };
     let decided = point(
         PROGRAM,
@@ -237,7 +241,7 @@ fn conclude(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
 
 fn verdict(run: &Run, against: u32) -> Stop {
     let (reason, said) = match against {
-        0 => (Reason::Approved, "nothing above INFO stands against the change".to_owned()),
+        0 => (Reason::Approved, nothing_counts(run)),
         n => (Reason::FindingsOpen, format!("{} above INFO", counted(n, "finding"))),
     };
     let missing: Vec<&str> = run
@@ -253,6 +257,14 @@ fn verdict(run: &Run, against: u32) -> Stop {
         names => format!("{said}; not heard: {}", names.join(", ")),
     };
     Stop { reason, detail, breaks: None }
+}
+
+fn nothing_counts(run: &Run) -> String {
+    let rejecting: Vec<&str> = run.cycle().into_iter().flat_map(Cycle::rejecting).collect();
+    match rejecting.as_slice() {
+        [] => "nothing above INFO stands against the change".to_owned(),
+        names => format!("nothing above INFO counts against the change; rejected by {}", names.join(", ")),
+    }
 }
 
 /// What counts, without what people accepted beforehand.

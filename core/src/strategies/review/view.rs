@@ -1,6 +1,6 @@
 //! How a review is shown: its cycles are the parts of a change.
 
-use crate::event::NextAction;
+use crate::event::{CycleBoundary, NextAction};
 use crate::model::{Outcome, Reason, RunStatus, Strategy};
 use crate::projections::view::Tone;
 use crate::run::Run;
@@ -26,11 +26,10 @@ impl StrategyView for ReviewStrategy {
         format!("Part {number} of {all}")
     }
 
-    fn boundary(&self, next: NextAction) -> Option<(&'static str, Tone)> {
-        Some(match next {
-            NextAction::Merge => ("All approved", Tone::Good),
+    fn boundary(&self, end: &CycleBoundary) -> Option<(&'static str, Tone)> {
+        Some(match end.next_action {
             NextAction::CycleBack => ("This part", Tone::Plain),
-            NextAction::Stop => ("The last part", Tone::Plain),
+            NextAction::Merge | NextAction::Stop => ("The last part", Tone::Plain),
         })
     }
 

@@ -178,6 +178,7 @@ fn listed(cycle: &Cycle, required: &Required) -> Vec<Listed> {
             listed.push(one);
         }
     }
+    listed.extend(cycle.still_open().map(|finding| list(finding, None, &finding.source)));
     listed.extend(cycle.raised.iter().map(|(sign, finding)| list(finding, Some(*sign), PROGRAM)));
     listed
 }

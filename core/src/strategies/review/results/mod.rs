@@ -208,6 +208,26 @@ impl Reviewed {
         self.findings.iter().filter(|found| found.counts() && found.severity == severity).count()
     }
 
+    /// Reviewers whose rejection has no answer (J-04): none of their findings counts above INFO, and neither has a person accepted nor
+    /// a reproduction refuted all they hold against the change.
+    pub fn unanswered(&self) -> Vec<&str> {
+        let is_unanswered = |reviewer: &&Reviewer| {
+            let own = || self.findings.iter().filter(|found| found.sources.contains(&reviewer.archetype));
+            let counts = own().any(|found| found.counts() && found.severity > Severity::Info);
+            let graver = || own().filter(|found| found.said > Severity::Info);
+            let answered =
+                |found: &Listed| matches!(found.standing, Standing::Accepted(_) | Standing::Refuted);
+            let all_answered = graver().count() > 0 && graver().all(answered);
+            reviewer.verdict == Some(Verdict::Rejected) && !counts && !all_answered
+        };
+        self.reviewers.iter().filter(is_unanswered).map(|reviewer| reviewer.archetype.as_str()).collect()
+    }
+
+    /// Nothing of this severity or graver counts, no rejection is without an answer, and everything was looked at.
+    pub fn passes(&self, floor: Severity) -> bool {
+        self.against(floor) == 0 && self.unanswered().is_empty() && self.is_whole()
+    }
+
     /// Every part was reviewed by every reviewer.
     pub fn is_whole(&self) -> bool {
         let parts = u32::try_from(self.parts.len()).unwrap_or(u32::MAX);
