@@ -1,14 +1,19 @@
 //! Whether an answer is one at all. What is not is a failed attempt, never a clean bill (D-02, D-04).
 
 use crate::event::Failure;
-use crate::model::{Answer, AnswerBody, Review, Role, Severity, Status, Verdict};
+use crate::model::{Answer, AnswerBody, Review, Role, Status};
 
 /// Checks the output of a process that exited 0 and printed something.
 ///
-/// `changed` is whether the Maker's copy differs from the run's base.
-pub fn accept(role: Role, answer: &Answer, changed: bool) -> Result<(), (Failure, String)> {
-    if matches!(answer.status, Status::NeedsContext | Status::Blocked) {
-        return Ok(());
+/// `changed` is whether the Maker's copy differs from the run's base, `coded` whether the brief named a code: then an
+/// answer without a closing line is not finished, whatever else it says.
+pub fn accept(role: Role, answer: &Answer, changed: bool, coded: bool) -> Result<(), (Failure, String)> {
+    match answer.status {
+        Status::NeedsContext | Status::Blocked => return Ok(()),
+        Status::Unverified if coded => {
+            return Err((Failure::Garbled, "it has no closing line with the code of its brief".to_owned()));
+        }
+        Status::Unverified | Status::Done | Status::DoneWithConcerns => {}
     }
     match (role, &answer.said) {
         (Role::Maker, _) if !changed => {
@@ -20,17 +25,8 @@ pub fn accept(role: Role, answer: &Answer, changed: bool) -> Result<(), (Failure
         (Role::Gatekeeper | Role::Reviewer, AnswerBody::Review(Review { unread: Some(what), .. })) => {
             Err((Failure::Garbled, format!("the review can't be read: {what}")))
         }
-        (Role::Gatekeeper | Role::Reviewer, AnswerBody::Review(review)) if contradicts_itself(review) => {
-            Err((Failure::Garbled, "it rejects, but none of its findings is above INFO".to_owned()))
-        }
         (Role::Explorer | Role::Creator | Role::Maker | Role::Gatekeeper | Role::Reviewer, _) => Ok(()),
     }
-}
-
-/// M-D6: a rejection that names nothing to change.
-fn contradicts_itself(review: &Review) -> bool {
-    review.verdict == Some(Verdict::Rejected)
-        && review.findings.iter().all(|finding| finding.severity == Severity::Info)
 }
 
 /// The headings a proposal must have (AF-052).

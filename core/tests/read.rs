@@ -9,11 +9,12 @@ mod common {
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use archeflow_core::accept::accept;
 use archeflow_core::model::{
     ARCHETYPES, Answer, AnswerBody, CATEGORIES, Disposition, Finding, Flaw, Proposal, Review, Role, Severity,
     Status,
 };
-use archeflow_core::read::{answer, section};
+use archeflow_core::read::{answer, answer_in, section};
 
 use common::work::worked;
 
@@ -172,6 +173,27 @@ fn m_d4_m_d6_m_d7_verdict_and_findings_table() {
             let wanted = (row[1].as_str(), row[2].clone(), row[3].as_str());
             assert_eq!(seen, wanted, "{:?}: {:?}", row[0], answer.problems);
         }
+    }
+}
+
+#[test]
+fn r_08_s_07_how_an_answer_ends_table() {
+    let page = std::fs::read_to_string(core_dir().join("../docs/rules/endings.md")).unwrap();
+    let rows = table(&page, "role");
+    assert!(rows.len() > 20, "the table is read");
+    for row in rows {
+        let role = match row[0].as_str() {
+            "guardian" => Role::Gatekeeper,
+            "maker" => Role::Maker,
+            _ => Role::Explorer,
+        };
+        let code = if row[1] == "coded" { "c0de" } else { "" };
+        let answer = answer_in(role, &row[0], row[2].as_bytes(), &[], code);
+        let outcome = match accept(role, &answer, true, !code.is_empty()) {
+            Ok(()) => format!("counts: {}, {}", answer.status.name(), verdict(&answer)),
+            Err((_, why)) => format!("again: {why}"),
+        };
+        assert_eq!(outcome, row[3], "{row:?}: {:?}", answer.problems);
     }
 }
 

@@ -364,6 +364,10 @@ impl World {
             "explorer starts" => self.numbers[3] = n,
             "deferred" => self.numbers[4] = n,
             "workflow" => self.workflow = Workflow::parse(value).expect("it is there"),
+            "open of" => {
+                let open = tracked(value, Severity::Warning);
+                self.open.push(Tracked { source: vec![value.to_owned()], ..open });
+            }
             "open critical" => self.open.push(tracked(value, Severity::Critical)),
             "open warning" => self.open.push(tracked(value, Severity::Warning)),
             "fixed" => self.prior.push(Prior { disposition: Disposition::Fixed, text: value.to_owned() }),

@@ -110,7 +110,7 @@ use sim::reviews;
 use sim::world::World;
 
 /// As many as make the rarest ending sure; a debug build gets fewer.
-const SEEDS: u64 = if cfg!(debug_assertions) { 3_000 } else { 20_000 };
+const SEEDS: u64 = if cfg!(debug_assertions) { 3_000 } else { 4_000 };
 
 fn seeds() -> std::ops::Range<u64> {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse().ok());

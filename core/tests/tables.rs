@@ -1006,6 +1006,7 @@ fn every_rule_page_is_executed() {
         "answers",
         "budget",
         "domains",
+        "endings",
         "filekinds",
         "leaks",
         "lenses",

@@ -17,7 +17,7 @@ use archeflow_host::platform::machine;
 use crate::{clients, collectors, dist, instructions, nats_server, schemas, scratch, targets, tidy};
 
 /// Runs of the made-up world, in release; the debug tests play fewer.
-const SEEDS: &str = "20000";
+const SEEDS: &str = "4000";
 
 /// What a whole run leaves in `target`, the real clients included, and a reserve.
 const ALL_BUILT: u64 = 10_000_000_000;
@@ -110,7 +110,7 @@ const STEPS: [Step; 21] = [
         what: "real clients against a scripted model",
         run: matrix,
     },
-    Step { name: "simulation", needs: Needs::Minutes, what: "20,000 simulated runs", run: simulation },
+    Step { name: "simulation", needs: Needs::Minutes, what: "4,000 simulated runs", run: simulation },
     Step { name: "demo", needs: Needs::Minutes, what: "the release binary runs the demo", run: demo },
     Step {
         name: "instructions",

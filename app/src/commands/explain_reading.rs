@@ -45,7 +45,7 @@ pub(crate) fn answer(args: &ExplainArgs) -> Result<CommandOutput, Failure> {
         look_up_in_folder(folder, &mut review.findings)
             .map_err(|error| Failure::usage(format!("{}: {error}", folder.display()), ""))?;
     }
-    let refused = accept::accept(role, &answer, true).err().map(|(_, why)| why);
+    let refused = accept::accept(role, &answer, true, false).err().map(|(_, why)| why);
     let none = Review::default();
     let review = match &answer.said {
         AnswerBody::Review(review) => review,

@@ -12,6 +12,7 @@ use archeflow_core::event::{
 use archeflow_core::model::{Phase, Seq};
 use archeflow_core::projections::usual_time::UsualTime;
 use archeflow_core::projections::view::{self, ProgressLine};
+use archeflow_core::rules::signs::masked;
 use archeflow_core::run::Run;
 use archeflow_host::drive::{Asked, RunObserver};
 use crossterm::cursor::MoveUp;
@@ -232,7 +233,7 @@ impl RunObserver for Lines {
                     finding.severity.name(),
                     safe_line(&finding.location),
                     safe_line(&finding.category),
-                    cut(&safe_line(&finding.description), 90)
+                    cut(&safe_line(&masked(&finding.description)), 90)
                 );
                 let text = self.paint.dim(&text);
                 self.say(&text);

@@ -6,12 +6,11 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Outcome, Test};
+use crate::harness::{Outcome, SIGN, Test};
 
 /// Reads the brief, counts itself, and says what `say/<role>-<nth>` holds, else what `say/<role>` does.
 const CLAUDE: &str = r#"#!/bin/sh
-cat > /dev/null
-role=$ARCHEFLOW_ROLE
+{sign}role=$ARCHEFLOW_ROLE
 nth=$(($(cat "{base}/say/$role.times" 2>/dev/null || echo 0) + 1))
 echo $nth > "{base}/say/$role.times"
 if [ -f "{base}/say/$role-$nth" ]; then cat "{base}/say/$role-$nth"; exit 1; fi
@@ -20,7 +19,7 @@ if [ "$role" = maker ]; then
     echo 'grep -q made src/app.txt' > tests/app_test.sh
     seq 1 4000 > src/many.txt
 fi
-cat "{base}/say/$role"
+sign < "{base}/say/$role"
 "#;
 
 const PROPOSAL: &str = "## Architecture\n\nA line. Rationale: asked for.\n\n## Files\n\n- `src/app.txt`\n\
@@ -38,7 +37,11 @@ pub(super) fn test() -> Test {
     std::fs::create_dir_all(&bin).unwrap();
     std::fs::create_dir_all(&say).unwrap();
     let program = bin.join("claude");
-    std::fs::write(&program, CLAUDE.replace("{base}", &test.base().display().to_string())).unwrap();
+    std::fs::write(
+        &program,
+        CLAUDE.replace("{sign}", SIGN).replace("{base}", &test.base().display().to_string()),
+    )
+    .unwrap();
     std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
     for (role, text, model) in
         [("creator", PROPOSAL, "opus-9"), ("maker", MADE, "sonnet-9"), ("guardian", APPROVED, "sonnet-9")]

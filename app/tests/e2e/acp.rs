@@ -23,7 +23,7 @@ say() { printf '%s\n' "$1"; }
 answer() { say '{"jsonrpc":"2.0","id":'"$id"',"result":'"$1"'}'; }
 fail() { say '{"jsonrpc":"2.0","id":'"$id"',"error":'"$1"'}'; }
 update() { say '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":'"$1"'}}'; }
-tell() { update '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"'"$1"'"}}'; }
+tell() { update '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"'"$(printf '%s' "$1" | sed -E "s/(VERDICT: [A-Z]+|STATUS: [A-Z_]+)/\1 $code/g")"'"}}'; }
 ended() { answer '{"stopReason":"end_turn","usage":{"inputTokens":1,"outputTokens":1}}'; }
 # Asks for leave: a kind and a path. Says whether it was given.
 ask() {
@@ -72,7 +72,10 @@ while read -r line; do
         *'"method":"initialize"'*) greet ;;
         *'"method":"session/new"'*) opened ;;
         *'"method":"session/load"'*'"sessionId":"s1"'*) loaded ;;
-        *'"method":"session/prompt"'*) "${ARCHEFLOW_ROLE}_turn" ;;
+        *'"method":"session/prompt"'*)
+            code=${line##*'as in `STATUS: DONE '}
+            code=${code%%'`'*}
+            "${ARCHEFLOW_ROLE}_turn" ;;
     esac
 done
 "##;

@@ -89,6 +89,7 @@ fn d_15_m_d11_m_s16_no_text_of_others_gets_out_of_its_fence() {
 /// INTERFACES 3: the ten-line agent.
 const TEN_LINES: &str = r##"#!/bin/sh
 cat > "{base}/agents/stdin.$ARCHEFLOW_ROLE"
+code=$(sed -n 's/.*as in `STATUS: DONE \([0-9a-f]*\)`.*/\1/p' "{base}/agents/stdin.$ARCHEFLOW_ROLE")
 env > "{base}/agents/env.$ARCHEFLOW_ROLE"; pwd > "{base}/agents/pwd.$ARCHEFLOW_ROLE"
 echo '{"input_tokens": 7, "output_tokens": 3, "cost_usd": 0.01}' > "$ARCHEFLOW_USAGE_FILE"
 echo "working" >&2
@@ -96,9 +97,9 @@ case $ARCHEFLOW_ROLE in
 explorer) printf '## Recommendation\n\nDo it.\n' ;;
 creator) printf '## Architecture\nA line\n## Files\n- `src/app.txt`\n## Alternatives\n- a: no\n- b: no\n## Test strategy\n- see it\n## Confidence\n| Axis | Score |\n|---|---|\n| Task understanding | 0.9 |\n| Solution completeness | 0.9 |\n| Risk coverage | 0.9 |\n## Risks\n- none\n' ;;
 maker) echo more >> src/app.txt; echo case >> tests/more_test.sh; echo 'Did it.' ;;
-*) printf 'VERDICT: APPROVED\nFINDINGS: 0\n' ;;
+*) printf 'VERDICT: APPROVED %s\nFINDINGS: 0\n' "$code" ;;
 esac
-echo 'STATUS: DONE'
+echo "STATUS: DONE $code"
 "##;
 
 #[test]
@@ -161,7 +162,7 @@ fn interfaces3_m_c28_attempts_and_purposes_are_counted() {
         "echo \"working\" >&2",
         "echo \"$ARCHEFLOW_ROLE $ARCHEFLOW_CYCLE $ARCHEFLOW_ATTEMPT $ARCHEFLOW_PURPOSE\" >> {base}/agents/calls\n\
          [ \"$ARCHEFLOW_ROLE/$ARCHEFLOW_ATTEMPT\" = maker/1 ] && exit 1\n\
-         [ \"$ARCHEFLOW_ROLE/$ARCHEFLOW_ATTEMPT\" = maker/2 ] && { echo x >> src/app.txt; echo 'STATUS: DONE'; exit 0; }",
+         [ \"$ARCHEFLOW_ROLE/$ARCHEFLOW_ATTEMPT\" = maker/2 ] && { echo x >> src/app.txt; echo \"STATUS: DONE $code\"; exit 0; }",
     );
     let test = Test::new().cmd(&script);
     let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);

@@ -6,8 +6,7 @@ use crate::harness::{Outcome, TASK, Test, as_strs, review, signal};
 
 /// An agent that does its part, says what `$COST` is, and with `$SLOW` works for hours where it is a sage.
 const PAID: &str = r#"#!/bin/sh
-cat > /dev/null
-say() { printf '{"input_tokens": 1000, "output_tokens": 100, "cost_usd": %s}' "$1" > "$ARCHEFLOW_USAGE_FILE"; }
+{sign}say() { printf '{"input_tokens": 1000, "output_tokens": 100, "cost_usd": %s}' "$1" > "$ARCHEFLOW_USAGE_FILE"; }
 . "{base}/costs.sh"
 case "$ARCHEFLOW_ROLE" in
 explorer) printf '## Recommendation\n\nAppend a line.\n\nSTATUS: DONE\n' ;;
@@ -31,7 +30,7 @@ skeptic) printf 'VERDICT: APPROVED\nFINDINGS: 0\n\nSTATUS: DONE\n' ;;
 *)
   [ -z "$SLOW" ] || sleep 6000
   printf 'VERDICT: APPROVED\nFINDINGS: 0\n\nSTATUS: DONE\n' ;;
-esac
+esac | sign
 "#;
 
 /// So little is set aside that the gate stays out of the way.

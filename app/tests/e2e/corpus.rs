@@ -229,10 +229,12 @@ impl Test {
             answers.display()
         );
         let agent = self.base().join("agents/reviewer.sh");
-        self.open_base();
         fs::write(&agent, script.replace("{base}", &self.base().display().to_string())).unwrap();
         // The second word makes the folder visible in the sandbox.
         let agent = format!("cmd:sh {} {}", agent.display(), answers.display());
+        // Answers that were written before the brief can't repeat its code.
+        self.configure(&format!("agents:\n  uncoded: ['{agent}']\n"));
+        self.open_base();
         let who = reviewers(answers).join(",");
         let mut arguments =
             vec!["review", "--reviewers", &who, "--verify", "--format", format, "--agent", &agent];

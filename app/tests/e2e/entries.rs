@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::harness::{TASK, Test, review};
+use crate::harness::{SIGN, TASK, Test, review};
 
 #[test]
 fn af185_a_dry_run_plans_only_and_can_be_gone_on_with() {
@@ -166,7 +166,7 @@ fn d_06_m_n4_the_same_task_twice_on_a_day_gets_a_number() {
 fn agents_can_be_given_one_by_one() {
     let test = Test::new().play("");
     let script = test.base().join("agents/other.sh");
-    fs::write(&script, "#!/bin/sh\ncat > /dev/null\necho OTHER-GUARDIAN\nprintf 'VERDICT: APPROVED\\nFINDINGS: 0\\n\\nSTATUS: DONE\\n'\n").unwrap();
+    fs::write(&script, format!("#!/bin/sh\n{SIGN}echo OTHER-GUARDIAN\nprintf 'VERDICT: APPROVED\\nFINDINGS: 0\\n\\nSTATUS: DONE\\n' | sign\n")).unwrap();
     let spec = format!("guardian=cmd:sh '{}'", script.display());
     let merged = test.go(&["--auto-merge", "--agent-for", &spec]).ended("merged", "approved", 0);
     assert!(merged.artifact("check-guardian.md").contains("OTHER-GUARDIAN"));

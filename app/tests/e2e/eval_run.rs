@@ -11,7 +11,7 @@ use archeflow_core::eval::{ArmMeasures, EvalMeasure, EvalTrial, SamplingOptions,
 use serde_json::{Value, json};
 
 use crate::eval::TinySuite;
-use crate::harness::{Outcome, Test, signal};
+use crate::harness::{Outcome, SIGN, Test, signal};
 use crate::user::{processes, wait_until};
 
 /// A Maker that is wrong half of the time, and reviewers that notice most of it.
@@ -222,9 +222,9 @@ fn ev_146_agents_find_neither_hidden_tests_nor_other_trials() {
     fs::write(
         &script,
         format!(
-            "cat > /dev/null\nfor f in {root}/double/hidden/run.sh {root}/double/reference/double.sh {folder}/eval.json; do\n\
+            "{SIGN}for f in {root}/double/hidden/run.sh {root}/double/reference/double.sh {folder}/eval.json; do\n\
              test -e \"$f\" && echo \"seen $f\" >> seen.txt\ndone\necho done >> double.sh\necho x > tests/more.sh\n\
-             git add -A; git commit -qm Work\nprintf '## Summary\\n\\nDone.\\n\\n## Tests\\n\\nall pass\\n\\nSTATUS: DONE\\n'\n"
+             git add -A; git commit -qm Work\nprintf '## Summary\\n\\nDone.\\n\\n## Tests\\n\\nall pass\\n\\nSTATUS: DONE\\n' | sign\n"
         ),
     )
     .unwrap();
@@ -436,9 +436,11 @@ fn ev_174_a_run_that_a_signal_stops_is_no_result_and_is_resumed() {
     // It does the task as soon as it may.
     fs::write(
         &script,
-        "cat > /dev/null\nwhile [ ! -e \"$1\" ]; do sleep 0.05; done\n\
+        format!(
+            "{SIGN}while [ ! -e \"$1\" ]; do sleep 0.05; done\n\
          echo 'echo $(($1 * 2))' > double.sh; echo x > tests/more.sh\ngit add -A; git commit -qm Work\n\
-         printf '## Summary\\n\\nDone.\\n\\n## Tests\\n\\nall pass\\n\\nSTATUS: DONE\\n'\n",
+         printf '## Summary\\n\\nDone.\\n\\n## Tests\\n\\nall pass\\n\\nSTATUS: DONE\\n' | sign\n"
+        ),
     )
     .unwrap();
     let agent = format!("cmd:sh {} {}", script.display(), gate.display());

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
-use crate::wire::{self, Interface};
+use crate::wire::{self, Interface, signed};
 
 /// What the model does when it is asked.
 #[derive(Debug, Clone)]
@@ -252,7 +252,10 @@ impl Shared {
             | Reply::Hang => Kind::Refused,
         };
         self.asked().push(Asked { who, body: body.clone(), kind });
-        reply
+        match reply {
+            Reply::Say(said) => Reply::Say(signed(&said, &text)),
+            other => other,
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::harness::{LONG, Outcome, Test, as_strs, each, review, running, signal};
+use crate::wire::signed;
 
 /// What the model does when it is asked.
 #[derive(Debug, Clone)]
@@ -144,7 +145,10 @@ impl Shared {
         let Some(replies) = script.get_mut(&who) else { return Reply::Refuse(400, "", "nobody is expected") };
         let last = replies.len() == 1;
         let reply = if last { replies.front().cloned() } else { replies.pop_front() };
-        reply.unwrap_or(Reply::Hang)
+        match reply {
+            Some(Reply::Say(said)) => Reply::Say(signed(&said, &text)),
+            other => other.unwrap_or(Reply::Hang),
+        }
     }
 }
 

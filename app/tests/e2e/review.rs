@@ -283,7 +283,7 @@ fn r17_a_very_large_change_is_reviewed_in_bounded_memory() {
     const FILES: usize = 20_000;
     let answer = "VERDICT: APPROVED\\nFINDINGS: 0\\n\\nSTATUS: DONE\\n";
     let test = Test::new()
-        .cmd(&format!("cat > /dev/null\nprintf '{answer}'\n"))
+        .cmd(&format!("{{sign}}printf '{answer}' | sign\n"))
         .config("review:\n  part_bytes: 4000000\n")
         .unaudited();
     test.git(["checkout", "-q", "-b", "topic"]);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use crate::harness::{TASK, Test, each};
+use crate::harness::{SIGN, TASK, Test, each};
 use crate::user::PROGRAM;
 
 /// A Maker that does this besides an ordinary change.
@@ -91,9 +91,11 @@ fn s_03_m_e26_a_long_diff_is_shown_in_parts_and_one_part_can_reject_it() {
     // It approves of every part but the one with the needle.
     let test = Test::new().unshadowed().play(&making(long));
     let script = test.base().join("agents/picky.sh");
-    let program = "if grep -q '^+NEEDLE'; then \
-        printf '| Location | Severity | Category | Description | Fix |\\n|---|---|---|---|---|\\n| zzz.txt:1 | CRITICAL | security | NEEDLE must not be in zzz.txt | remove it |\\n\\nVERDICT: REJECTED\\nFINDINGS: 1\\n\\nSTATUS: DONE\\n'; \
-        else printf 'VERDICT: APPROVED\\nFINDINGS: 0\\n\\nSTATUS: DONE\\n'; fi\n";
+    let program = format!(
+        "{SIGN}if printf '%s\\n' \"$brief\" | grep -q '^+NEEDLE'; then \
+         printf '| Location | Severity | Category | Description | Fix |\\n|---|---|---|---|---|\\n| zzz.txt:1 | CRITICAL | security | NEEDLE must not be in zzz.txt | remove it |\\n\\nVERDICT: REJECTED\\nFINDINGS: 1\\n\\nSTATUS: DONE\\n'; \
+         else printf 'VERDICT: APPROVED\\nFINDINGS: 0\\n\\nSTATUS: DONE\\n'; fi | sign\n"
+    );
     fs::write(&script, program).unwrap();
     let spec = format!("guardian=cmd:sh '{}'", script.display());
     let stopped = test.go(&["--auto-merge", "--agent-for", &spec]);

@@ -136,8 +136,8 @@ fn s_12_a_reviewer_can_change_nothing_and_sees_nothing_else() {
 #[test]
 fn s_12_an_agent_finds_its_files_and_its_usage_is_read() {
     let test = Test::new().cmd(
-        "#!/bin/sh\n. \"$(dirname \"$0\")/words.sh\"\n\
-         echo '{\"input_tokens\": 7, \"output_tokens\": 3, \"cost_usd\": 0.01}' > \"$ARCHEFLOW_USAGE_FILE\"\nsay\n",
+        "#!/bin/sh\n{sign}. \"$(dirname \"$0\")/words.sh\"\n\
+         echo '{\"input_tokens\": 7, \"output_tokens\": 3, \"cost_usd\": 0.01}' > \"$ARCHEFLOW_USAGE_FILE\"\nsay | sign\n",
     );
     let words = "say() { printf 'VERDICT: APPROVED\\nFINDINGS: 0\\nSTATUS: DONE\\n'; }\n";
     fs::write(test.base().join("agents/words.sh"), words).unwrap();

@@ -426,3 +426,21 @@ fn ollama_lines(reply: &Reply) -> Vec<Value> {
     let part = |text: &str| ollama(&Reply::Say(text.to_owned()), false);
     vec![part(first), part(second), end]
 }
+
+/// The code that a brief asks for, in a prompt or a request that has it. A session has several; the last one counts.
+pub(crate) fn code_in(prompt: &str) -> &str {
+    const BEFORE: &str = "as in `STATUS: DONE ";
+    let behind = prompt.rfind(BEFORE).and_then(|at| prompt.get(at + BEFORE.len()..));
+    behind.and_then(|rest| rest.split('`').next()).unwrap_or_default()
+}
+
+/// An answer with the code of its brief where a model that follows it writes it.
+pub(crate) fn signed(answer: &str, prompt: &str) -> String {
+    let code = code_in(prompt);
+    let deciding = |line: &str| line.starts_with("VERDICT: ") || line.starts_with("STATUS: ");
+    let lines = answer.split('\n').map(|line| match deciding(line) && !code.is_empty() {
+        true => format!("{line} {code}"),
+        false => line.to_owned(),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::audit;
 use crate::user::{PROGRAM, TestUser, processes, run_ids, wait_until};
 
-pub(crate) use crate::user::{LONG, as_strs, parse_lines};
+pub(crate) use crate::user::{LONG, SIGN, as_strs, parse_lines};
 
 /// The task every test gives unless it says otherwise.
 pub(crate) const TASK: &str = "Add a line to the app";
@@ -291,6 +291,7 @@ impl Test {
     fn filled(&self, text: &str) -> String {
         text.replace("{repo}", &self.repo.display().to_string())
             .replace("{base}", &self.base().display().to_string())
+            .replace("{sign}", SIGN)
     }
 
     pub(crate) fn tests(mut self, command: &str) -> Test {

@@ -132,6 +132,9 @@ settings! {
             "Files of the repository with the project's conventions, such as `CLAUDE.md`, shown to agents as text. Their content needs approval, whoever lists them.";
         structured: bool = true, "structured", Switch, Inert,
             "Ask clients that accept a schema for structured answers instead of Markdown (Creator and reviewers).";
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        uncoded: Vec<String> = Vec::new(), "uncoded", Agents(8), Guarded,
+            "Agents that can't repeat the code of their brief, such as a command with a fixed answer: their answers count without it, and without a closing line.";
     }
 }
 

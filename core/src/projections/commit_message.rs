@@ -8,6 +8,7 @@
 use crate::event::Tracked;
 use crate::model::{Oid, Verdict, counted};
 use crate::projections::view;
+use crate::rules::signs::masked;
 use crate::run::{Author, Run};
 use crate::text::{cut, safe, safe_line};
 
@@ -122,7 +123,7 @@ fn work_done(run: &Run) -> String {
         open.len()
     ));
     lines.extend(open.iter().take(NAMED_FINDINGS).map(|found| {
-        let text = format!("{} {}: {}", found.severity.name(), place(found), found.description);
+        let text = format!("{} {}: {}", found.severity.name(), place(found), masked(&found.description));
         format!("Open: {}", cut(&safe_line(&text), TASK_WIDTH))
     }));
     if let Some(over) = end.and_then(|end| view::passed_over(&end.passed_over)) {

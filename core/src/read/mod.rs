@@ -55,26 +55,26 @@ pub fn answer(role: Role, archetype: &str, bytes: &[u8]) -> Answer {
     answer_in(role, archetype, bytes, &[], "")
 }
 
-/// The same in a run whose lenses brought categories of their own, from an agent whose brief named this code.
+/// The same in a run whose lenses brought categories of their own, from an agent whose brief named this code, or none.
 pub fn answer_in(role: Role, archetype: &str, bytes: &[u8], categories: &[String], code: &str) -> Answer {
     let mut text = text::decode(bytes);
     let is_review = matches!(role, Role::Gatekeeper | Role::Reviewer);
-    let bare = is_review.then(|| wrapped::unwrapped(&text)).flatten();
-    let unwrapped = bare.is_some();
-    text = bare.unwrap_or(text);
+    text = is_review.then(|| wrapped::unwrapped(&text)).flatten().unwrap_or(text);
     let mut page = SectionedText::new(&text);
     let coded = code::apply(&mut page.lines, code);
     let lines = &page.lines;
     let mut problems = Problems::default();
 
-    let (status, last) = status::status(lines, &mut problems);
+    let (status, last) = status::status(lines, code.is_empty() || coded.status, &mut problems);
     let said = match role {
         Role::Explorer | Role::Maker => AnswerBody::Prose,
         Role::Creator => AnswerBody::Proposal(proposal::proposal(&page, &mut problems)),
         Role::Gatekeeper | Role::Reviewer => {
-            let uncoded = !code.is_empty() && !coded;
-            let context = ReviewContext { categories, coded, uncoded, unwrapped };
-            AnswerBody::Review(review::review(archetype, lines, context, &mut problems))
+            let uncoded = !code.is_empty() && !coded.verdict;
+            let context = ReviewContext { categories, coded: coded.verdict, uncoded };
+            let mut review = review::review(archetype, lines, context, &mut problems);
+            review.unread = review.unread.or_else(|| status::overrun(lines));
+            AnswerBody::Review(review)
         }
     };
     Answer {

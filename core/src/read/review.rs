@@ -20,8 +20,6 @@ pub(crate) struct ReviewContext<'c> {
     pub coded: bool,
     /// The brief named a code, and no verdict has it.
     pub uncoded: bool,
-    /// The whole answer was in a fence.
-    pub unwrapped: bool,
 }
 
 pub(crate) fn review(
@@ -177,8 +175,7 @@ fn accepted_verdict(
         (Verdict::Rejected, Wording::Asked | Wording::Other) => None,
         (Verdict::Approved, wording) => {
             let asked = wording == Wording::Asked && !claims.is_empty();
-            let quotable = context.uncoded && (claims.is_empty() || context.unwrapped);
-            if quotable {
+            if context.uncoded {
                 Some("an approval without the code of the brief, which may be a quotation")
             } else if asked {
                 None

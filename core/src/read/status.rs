@@ -14,8 +14,9 @@ use crate::model::Status;
 
 const MAX_REMARK: usize = 1000;
 
-/// The status, and the line of the token that counts.
-pub(crate) fn status(lines: &[TextLine], problems: &mut Problems) -> (Status, Option<usize>) {
+/// The status, and the line of the token that counts. Without `own`, the brief named a code and no token has it: then
+/// only one that asks for a person counts.
+pub(crate) fn status(lines: &[TextLine], own: bool, problems: &mut Problems) -> (Status, Option<usize>) {
     let Some(final_line) = lines.iter().rposition(|line| line.kind != LineKind::Blank) else {
         return (Status::Unverified, None);
     };
@@ -31,8 +32,11 @@ pub(crate) fn status(lines: &[TextLine], problems: &mut Problems) -> (Status, Op
     // An answer that says both is not done: the most careful token counts.
     let gravest =
         tokens.iter().map(|(_, status)| *status).max_by_key(|status| care(*status)).unwrap_or(status);
-    if at != final_line {
-        problems.at(at, format_args!("text follows the status {}", status.name()));
+    if at != final_line || !own {
+        match own {
+            true => problems.at(at, format_args!("text follows the status {}", status.name())),
+            false => problems.at(at, "a status without the code of the brief, which may be a quotation"),
+        }
         return match gravest {
             Status::Blocked | Status::NeedsContext => (gravest, Some(at)),
             Status::Done | Status::DoneWithConcerns | Status::Unverified => (Status::Unverified, None),
@@ -45,6 +49,14 @@ pub(crate) fn status(lines: &[TextLine], problems: &mut Problems) -> (Status, Op
         );
     }
     (gravest, Some(at))
+}
+
+/// What makes a review unreadable that goes on after its closing line: it may take back what it said before.
+pub(super) fn overrun(lines: &[TextLine]) -> Option<String> {
+    let end = lines.iter().rposition(|line| line.kind != LineKind::Blank)?;
+    let said = |line: &TextLine| line.kind == LineKind::Plain && is_token(line.text);
+    let closing = lines.iter().rposition(said).filter(|at| *at != end)?;
+    Some(format!("line {}: text follows the closing line", closing + 2))
 }
 
 /// How much a person has to look at an answer with this status.

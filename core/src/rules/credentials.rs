@@ -85,14 +85,60 @@ pub fn without_credentials(text: &str) -> String {
     out
 }
 
-fn masked_word(word: &str) -> String {
-    let mut word = word.to_owned();
+/// What a reviewer wrote about code, without the credentials it quotes: only what [`credential`] takes for one, and logins in
+/// addresses. Names and values of code stay, for a finding has to be understood.
+pub fn masked(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut in_key = false;
+    for line in text.split_inclusive('\n') {
+        let begins = line.contains("-----BEGIN") && line.contains("PRIVATE KEY");
+        if begins || in_key {
+            // A key may be on one line with what is said about it.
+            let kept = if begins { line.split("-----BEGIN").next().unwrap_or_default() } else { "" };
+            out.push_str(kept);
+            out.push_str(MASK);
+            out.push_str(if line.ends_with('\n') { "\n" } else { "" });
+            in_key = !line.contains("-----END");
+            continue;
+        }
+        let mut line: String = line.split_inclusive(char::is_whitespace).map(without_login).collect();
+        while let Some((from, to)) = token_in(&line) {
+            line.replace_range(from..to, MASK);
+        }
+        if assigned_secret(&line) {
+            line = without_values(&line);
+        }
+        out.push_str(&line);
+    }
+    out
+}
+
+/// Without what is quoted and looks made by a machine.
+fn without_values(line: &str) -> String {
+    let made = |value: &str| {
+        value.len() >= 16 && !value.contains(' ') && value.contains(|c: char| c.is_ascii_digit())
+    };
+    let mut out = String::with_capacity(line.len());
+    for piece in line.split_inclusive(['"', '\'']) {
+        let value = piece.trim_end_matches(['"', '\'']);
+        out.push_str(if made(value) && value.len() < piece.len() { MASK } else { value });
+        out.push_str(&piece[value.len()..]);
+    }
+    out
+}
+
+fn without_login(word: &str) -> String {
     if let Some((scheme, rest)) = word.split_once("://")
         && let Some((login, place)) = rest.split_once('@')
         && !login.contains('/')
     {
-        word = format!("{scheme}://{MASK}@{place}");
+        return format!("{scheme}://{MASK}@{place}");
     }
+    word.to_owned()
+}
+
+fn masked_word(word: &str) -> String {
+    let mut word = without_login(word);
     if let Some(at) = word.find(['=', ':'])
         && is_secret_name(&word[..at])
         && word.len() > at + 1
@@ -170,7 +216,30 @@ fn assigned_secret(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{LineMarks, MARK, SHORTEST_TOKEN, assigned_secret, credential, token, without_credentials};
+    use super::{
+        LineMarks, MARK, SHORTEST_TOKEN, assigned_secret, credential, masked, token, without_credentials,
+    };
+
+    #[test]
+    fn d_07_a_finding_is_told_without_the_keys_it_quotes() {
+        for (said, told) in [
+            ("The key AKIAABCDEFGHIJKLMNOP is in the code", "The key *** is in the code"),
+            ("`password = \"a8Kq0zR4mW1pX7vB2n\"` is committed", "`password = \"***\"` is committed"),
+            ("It logs in to postgres://u:p4ss@db/x", "It logs in to postgres://***@db/x"),
+            (
+                "x\n-----BEGIN RSA PRIVATE KEY-----\nMIIEow\n-----END RSA PRIVATE KEY-----\ny",
+                "x\n***\n***\n***\ny",
+            ),
+            (
+                "`token=None` and `api_key=os.environ[\"KEY\"]`",
+                "`token=None` and `api_key=os.environ[\"KEY\"]`",
+            ),
+            ("`password = \"changeme\"` is a default", "`password = \"changeme\"` is a default"),
+        ] {
+            assert_eq!(masked(said), told);
+            assert_eq!(masked(told), told, "once is enough");
+        }
+    }
 
     #[test]
     fn mc_36_a_message_is_passed_on_without_its_credentials() {

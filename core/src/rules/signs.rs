@@ -3,7 +3,7 @@
 //! Plain scanning of paths, modes and text. Where it is wrong it is wrong on the careful side, and a person can
 //! lower a sign's severity in their own configuration.
 
-pub use super::credentials::{credential, without_credentials};
+pub use super::credentials::{credential, masked, without_credentials};
 use std::collections::BTreeSet;
 
 use crate::model::{Counted, FileStatus, Sign, Signs};

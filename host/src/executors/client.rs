@@ -175,9 +175,10 @@ impl<'a> Seat<'a> {
         self.client.session(self.output())
     }
 
-    /// The session to resume after its provider cut it short in the middle of its work (C-09).
+    /// The session to resume after its provider cut it short in the middle of its work (C-09), or after an answer that
+    /// can't be used, for which it is asked once more.
     pub(super) fn interrupted(&self, kind: Failure) -> Option<InterruptedSession> {
-        let cut = kind.is_busy() || kind == Failure::Network;
+        let cut = kind.is_busy() || matches!(kind, Failure::Network | Failure::Garbled | Failure::NoWork);
         let resumed = self.resumes();
         if !cut || !(self.client.can_resume(self.output()) || resumed.is_some()) {
             return None;

@@ -156,7 +156,8 @@ pub(super) fn agent_inputs(
         guide.push(guide::left_out(start.role));
         readings.push((guide::LEFT_OUT.to_owned(), list));
     }
-    let code = nonce();
+    let nonce = nonce();
+    let code = if answers_with_code(run, &start.agent) { nonce.as_str() } else { "" };
     let frame = BriefSettings {
         persona: &persona.prompt,
         run_id: &world.run_id,
@@ -171,7 +172,8 @@ pub(super) fn agent_inputs(
             .filter(|said| said.archetype.is_empty() || said.archetype == start.archetype)
             .collect(),
         form: schema.is_some(),
-        nonce: &code,
+        nonce: &nonce,
+        code,
     };
     let part = run.policy().review.splitting.part();
     let mut briefs = briefs_of(run, start, &seen, &frame, part);
@@ -215,8 +217,8 @@ pub(super) fn agent_inputs(
         start: start.clone(),
         brief: briefs.first().cloned().unwrap_or_default(),
         parts: if briefs.len() > 1 { briefs } else { Vec::new() },
-        correction: brief::correction(start, &code, schema.is_some()),
-        code,
+        correction: brief::correction(start, &nonce, code, schema.is_some()),
+        code: code.to_owned(),
         notes,
         base: request.map(|request| request.base.commit.clone()).unwrap_or_default(),
         branch: request.map(|request| request.branch.clone()).unwrap_or_default(),
@@ -264,6 +266,13 @@ fn briefs_of(
 
 fn diff_bytes(seen: &AgentContext) -> usize {
     seen.sections.iter().filter(|(heading, _)| *heading == DIFF).map(|(_, diff)| diff.len()).sum()
+}
+
+/// Whether an agent can be held to the code of its brief: not one whose text is written before the run, nor one
+/// that the user says can't.
+fn answers_with_code(run: &Run, agent: &str) -> bool {
+    let fixed = agent.starts_with("script:") || agent.starts_with("sim:");
+    !fixed && !run.policy().agents.uncoded.iter().any(|listed| listed == agent)
 }
 
 /// The strategy wrote the brief and reads the answer.

@@ -139,7 +139,7 @@ fn import(
     let bytes = files::read_capped(&folder.join(name), 70_000_000)?;
     let answer: Answer = read::answer_in(role, archetype, &bytes, categories, "");
     let artifact = Artifact { name: name.to_owned(), digest: files::digest(&bytes) };
-    if let Err((_, why)) = archeflow_core::accept::accept(role, &answer, true) {
+    if let Err((_, why)) = archeflow_core::accept::accept(role, &answer, true, false) {
         return Err(Error::BadArtifact { path: folder.join(name).display().to_string(), why });
     }
     Ok(Imported { archetype: archetype.to_owned(), artifact, answer })

@@ -141,6 +141,11 @@ pub(super) fn review(id: &str, printed: &Value, filter: &Filter) -> Value {
     let verdicts =
         list(printed, "reviewers").iter().map(|one| Value::Object(some(one, &["archetype", "verdict"])));
     object.insert("reviewers".to_owned(), verdicts.collect());
+    // Neither has a rejection that nobody answered.
+    let unanswered = list(printed, "unanswered_rejections");
+    if !unanswered.is_empty() {
+        object.insert("unanswered_rejections".to_owned(), unanswered.iter().map(cut).collect());
+    }
     // What nobody looked at has not passed.
     let gaps =
         printed.pointer("/coverage/gaps").filter(|gaps| gaps.as_array().is_some_and(|gaps| !gaps.is_empty()));

@@ -4,15 +4,22 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::wire::signed;
+
 /// `xtask __noop-agent <folder>`.
 pub(crate) fn play(folder: &str) -> ExitCode {
     let code = appear(Path::new(folder), |role, cycle| {
-        let mut brief = Vec::new();
-        let _ = std::io::stdin().read_to_end(&mut brief);
-        let _ = std::io::stdout().write_all(act(role, cycle).as_bytes());
+        let _ = std::io::stdout().write_all(signed(act(role, cycle), &brief()).as_bytes());
         0
     });
     ExitCode::from(code)
+}
+
+/// What it was given to read.
+pub(super) fn brief() -> String {
+    let mut brief = String::new();
+    let _ = std::io::stdin().read_to_string(&mut brief);
+    brief
 }
 
 /// Writes down when it began and ended, with what it does in between.

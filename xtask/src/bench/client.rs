@@ -17,6 +17,7 @@ use super::engine::{best_pauses, command_with, millis, pauses, sample};
 use super::{Bench, Goal, Row, Rows};
 use crate::clients;
 use crate::model::{Model, Reply};
+use crate::wire::signed;
 
 const NAME: &str = "claude";
 /// Between two readers; what a Maker's working copy takes is measured with the engine.
@@ -159,8 +160,8 @@ pub(crate) fn relay() -> Option<ExitCode> {
             let status = Command::new(&real).args(std::env::args_os().skip(1)).status();
             return if status.is_ok_and(|status| status.success()) { 0 } else { 1 };
         }
-        let _ = std::io::stdin().read_to_end(&mut Vec::new());
-        let _ = std::io::stdout().write_all(stream(agent::act(role, cycle)).as_bytes());
+        let answer = signed(agent::act(role, cycle), &agent::brief());
+        let _ = std::io::stdout().write_all(stream(&answer).as_bytes());
         0
     });
     Some(ExitCode::from(code))

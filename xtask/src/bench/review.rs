@@ -33,7 +33,11 @@ pub(super) fn measure(bench: &Bench) -> Rows {
     }
     let answer = folder.join("answer.md");
     fs::write(&answer, "VERDICT: APPROVED\nFINDINGS: 0\n\nSTATUS: DONE\n")?;
-    let agent = format!("cmd:sh -c 'cat > /dev/null; cat {}'", answer.display());
+    let script = folder.join("agent.sh");
+    let sign = "code=$(sed -n 's/.*as in `STATUS: DONE \\([0-9a-f]*\\)`.*/\\1/p' | tail -n 1)\n";
+    let sign = format!("{sign}sed -E \"s/(VERDICT|STATUS): [A-Z]+/& $code/\" {}\n", answer.display());
+    fs::write(&script, sign)?;
+    let agent = format!("cmd:sh {} {}", script.display(), answer.display());
     let home = folder.join("home");
     let (mut own, mut wall) = (Duration::MAX, Duration::MAX);
     for _ in 0..TRIES {

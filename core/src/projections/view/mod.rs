@@ -12,6 +12,7 @@ use crate::model::{
     AnswerBody, Domain, Money, Outcome, Phase, Purpose, Reason, ReproductionResult, Role, RunStatus, SYSTEM,
     Severity, ShadowAction, Strategy, Verdict, counted,
 };
+use crate::rules::signs::masked;
 use crate::rules::{players, trial};
 use crate::run::{Cycle, Run};
 use serde::Serialize;
@@ -185,7 +186,7 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
                 downgrade.from.name(),
                 downgrade.to.name(),
                 downgrade.reason.name().replace('_', " "),
-                one_line(&downgrade.description)
+                one_line(&masked(&downgrade.description))
             ),
             tone: Tone::Caution,
         }),
@@ -226,7 +227,11 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
         Event::Decision(Decision::FindingRaised(raised)) => Some(ProgressLine {
             tag: tag(run, phase, "program"),
             doing: "The program itself".to_owned(),
-            outcome: format!("{} {}", raised.finding.severity.name(), one_line(&raised.finding.description)),
+            outcome: format!(
+                "{} {}",
+                raised.finding.severity.name(),
+                one_line(&masked(&raised.finding.description))
+            ),
             tone: Tone::Bad,
         }),
         Event::Decision(Decision::WorkflowEscalated(escalated)) => act(

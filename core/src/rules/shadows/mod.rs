@@ -123,12 +123,16 @@ fn review<'a>(facts: &Facts<'a>) -> Option<&'a Review> {
     }
 }
 
-/// Findings above INFO in files that are not part of the change, and that cite none that is.
+/// Findings above INFO in files that are not part of the change, and that cite none that is, in the order of their
+/// places: which one a detail names does not depend on the order of the answer (D-13).
 fn strays<'a>(review: &'a Review, changed: &Places) -> Vec<&'a Finding> {
     let is_stray = |finding: &&Finding| {
         finding.severity > Severity::Info && !finding.file.is_empty() && !changed.touch(finding)
     };
-    if changed.is_empty() { Vec::new() } else { review.findings.iter().filter(is_stray).collect() }
+    let all = review.findings.iter().filter(|_| !changed.is_empty());
+    let mut strays: Vec<&Finding> = all.filter(is_stray).collect();
+    strays.sort_by_key(|finding| (finding.file.as_str(), finding.line));
+    strays
 }
 
 /// The words in the first bytes of a text. A hyphen stays inside its word.

@@ -135,8 +135,14 @@ fn raised_at_one_place(now: &Situation<'_>) -> (u64, u64, &'static str) {
     (shared, all, "have a file and category that another reviewer raised too")
 }
 
+/// Who objected to the version before and approves now, after a look at its own findings, is no echo of the others.
 fn fast_consensus(now: &Situation<'_>, policy: &EchoChamber) -> Option<Sighting> {
     let seconds = policy.fast_consensus?;
+    let objected =
+        |who: &str| now.open_before.iter().any(|open| open.source.iter().any(|source| source == who));
+    if now.reviews.iter().filter(|(who, ..)| !objected(who)).count() < 2 {
+        return None;
+    }
     let unanimous = now
         .reviews
         .iter()

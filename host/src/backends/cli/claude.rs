@@ -173,8 +173,13 @@ fn close(line: &Value, heard: &mut ClientOutput) {
     heard.fault = if failed {
         Some(fault(line))
     } else {
-        (text(line, "stop_reason") == "refusal")
-            .then(|| ClientFault::new(Failure::Refused, "the model declined the task"))
+        match text(line, "stop_reason") {
+            "refusal" => Some(ClientFault::new(Failure::Refused, "the model declined the task")),
+            "max_tokens" => {
+                Some(ClientFault::new(Failure::Garbled, "its answer was cut off at the model's limit"))
+            }
+            _ => None,
+        }
     };
 }
 

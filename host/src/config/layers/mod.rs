@@ -450,7 +450,7 @@ fn lay(found: Vec<SourcedValue>) -> BTreeMap<String, SetValue> {
 }
 
 /// Keys below `agents` that name no archetype.
-const NO_ARCHETYPES: [&str; 5] = ["default", "env", "structured", "fallback", "instructions"];
+const NO_ARCHETYPES: [&str; 6] = ["default", "env", "structured", "fallback", "instructions", "uncoded"];
 
 /// `--agent` applies to all archetypes, also those with an agent in a file; only `--agent-for` overrides it.
 fn one_agent(values: &mut BTreeMap<String, SetValue>) {

@@ -284,7 +284,7 @@ impl MemoryWorld {
             model: String::new(),
         };
         let cost = ledger::cost(&usage, &run.policy().costs, start.model, start.reserved_usd);
-        if let Err((kind, reason)) = accept::accept(start.role, &answer, change.is_some()) {
+        if let Err((kind, reason)) = accept::accept(start.role, &answer, change.is_some(), false) {
             return AgentFailed {
                 archetype: start.archetype.clone(),
                 start_seq: seq,

@@ -21,6 +21,7 @@ use archeflow_core::model::{Answer, Change, Role, Status};
 use archeflow_core::read;
 use archeflow_core::rules::ledger::Usage;
 use archeflow_core::rules::prices;
+use archeflow_core::text::one_line;
 
 use super::client::{self, Seat};
 use super::confined::{AgentPlace, AgentSandbox};
@@ -355,7 +356,10 @@ impl<'a> Attempt<'a> {
         let spoken = self.seat.as_ref().map(Seat::spoken);
         let (said, left_out) = self.answer_bytes(spoken.as_ref());
         let start = &self.inputs.start;
-        let mut answer = self.answer(&said);
+        let in_form = spoken.as_ref().is_some_and(|spoken| spoken.form.is_some() && spoken.misfit.is_none());
+        // The fields of a form can't be quotations.
+        let code = if in_form { String::new() } else { self.code() };
+        let mut answer = self.answer(&said, &code);
         let said = without_code(said, &self.code());
         let is_answer = match &answer.spoken {
             Some(spoken) => spoken.fault.is_empty(),
@@ -398,7 +402,11 @@ impl<'a> Attempt<'a> {
         }
         spelling::respell(&self.world.repo, &start.at, &mut answer)?;
         citations::resolve(&self.world.repo, &start.at, &self.inputs.changed, &mut answer)?;
-        if let Err((kind, reason)) = accept::accept(start.role, &answer, change.is_some()) {
+        if let Err((kind, reason)) = accept::accept(start.role, &answer, change.is_some(), !code.is_empty()) {
+            let reason = match answer.status {
+                Status::Unverified => format!("{reason}; {}", last_lines(&said)),
+                _ => reason,
+            };
             let kept_as = change.map(|change| change.kept_as);
             let misfit = spoken.and_then(|spoken| spoken.misfit);
             let misfit = misfit.map(|why| format!("; its form does not fit: {why}")).unwrap_or_default();
@@ -407,13 +415,11 @@ impl<'a> Attempt<'a> {
         self.complete(done, silent_after_answer, &said, answer, change)
     }
 
-    fn answer(&self, said: &[u8]) -> Answer {
+    fn answer(&self, said: &[u8], code: &str) -> Answer {
         let start = &self.inputs.start;
         match &self.inputs.conversation {
             Some(conversation) => conversation.read(said),
-            None => {
-                read::answer_in(start.role, &start.archetype, said, &self.inputs.categories, &self.code())
-            }
+            None => read::answer_in(start.role, &start.archetype, said, &self.inputs.categories, code),
         }
     }
 
@@ -630,6 +636,18 @@ impl<'a> Attempt<'a> {
         };
         (!known).then(note)
     }
+}
+
+/// Of an answer without a closing line.
+const LAST_LINES: usize = 3;
+
+/// How an answer without a closing line ends, for whoever has to find out why: a refusal, a question, half a sentence.
+fn last_lines(said: &[u8]) -> String {
+    let text = String::from_utf8_lossy(said);
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let last = lines.get(lines.len().saturating_sub(LAST_LINES)..).unwrap_or_default();
+    let told: Vec<String> = last.iter().map(|line| one_line(line)).collect();
+    format!("it ends: \u{201c}{}\u{201d}", told.join(" / "))
 }
 
 /// What others are shown of an answer. Nobody else learns the code, and none is left where the answer is read again.

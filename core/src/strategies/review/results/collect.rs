@@ -122,6 +122,8 @@ impl Gathering {
             opened.change.files.iter().map(|file| u64::from(of(file))).sum()
         };
         let files = u32::try_from(opened.change.files.len()).unwrap_or(u32::MAX);
+        let mut findings = merge(found, &opened.accepted);
+        findings.iter_mut().for_each(Listed::mask);
         Some(Reviewed {
             title: self.run.task(),
             base: self.run.request.as_ref().map(|request| request.base.commit.clone()).unwrap_or_default(),
@@ -134,7 +136,7 @@ impl Gathering {
             summarised: opened.summarised,
             verify: opened.verify,
             reviewers,
-            findings: merge(found, &opened.accepted),
+            findings,
             resolved: Vec::new(),
             compared: false,
             outcome: self.run.outcome.clone(),

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::digest;
 use crate::event::{Player, Tokens, Unfounded};
 use crate::model::{Money, Oid, Outcome, Remark, ReproductionResult, ReviewPart, Severity, Subject, Verdict};
+use crate::rules::signs::masked;
 
 pub use collect::of;
 pub(crate) use collect::of_finding;
@@ -136,6 +137,19 @@ pub struct Tried {
     /// The end of what it printed on the change.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub tail: String,
+}
+
+impl Listed {
+    /// D-07: no format prints a key that a review found.
+    fn mask(&mut self) {
+        let texts = [&mut self.location, &mut self.description, &mut self.fix, &mut self.evidence];
+        let also = self.also.iter_mut().map(|remark| &mut remark.description);
+        let tried =
+            self.trial.iter_mut().flat_map(|tried| [&mut tried.detail, &mut tried.command, &mut tried.tail]);
+        for text in texts.into_iter().chain(also).chain(tried) {
+            *text = masked(text);
+        }
+    }
 }
 
 /// A finding compared with earlier reviews of the same subject.
