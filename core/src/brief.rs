@@ -4,11 +4,13 @@
 //! Everything that does not come from the program or the persona is between fences whose mark does not occur
 //! in it (D-15).
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use crate::event::AgentStart;
 use crate::model::{Domain, Purpose, Role};
 use crate::rules::attention::AgentContext;
+use crate::rules::signs::turns_text;
 use crate::run::Clarification;
 
 /// What a brief is made of besides what the agent may see.
@@ -173,7 +175,32 @@ fn working_directory_note(role: Role) -> &'static str {
 }
 
 fn fenced(mark: &str, body: &str) -> String {
-    format!("<<<{mark}\n{}\n{mark}>>>", body.trim_end_matches('\n'))
+    format!("<<<{mark}\n{}\n{mark}>>>", visible(body.trim_end_matches('\n')))
+}
+
+/// text in which nothing can move the cursor, overwrite what was shown, or turn the order of characters. The end of a
+/// line may have a carriage return.
+fn visible(text: &str) -> Cow<'_, str> {
+    let hides =
+        |c: char| c.is_control() && !matches!(c, '\n' | '\t') || turns_text(c.encode_utf8(&mut [0; 4]));
+    if !text.contains(hides) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match u32::from(c) {
+            0x0d if matches!(rest.peek(), Some('\n') | None) => out.push(c),
+            0x7f => out.push('\u{2421}'),
+            // The pictures of control characters stand in their order.
+            code @ 0..0x20 if hides(c) => out.push(char::from_u32(0x2400 + code).unwrap_or('\u{fffd}')),
+            code if hides(c) => {
+                let _ = write!(out, "<U+{code:04X}>");
+            }
+            _ => out.push(c),
+        }
+    }
+    Cow::Owned(out)
 }
 
 /// A mark that occurs in nothing it has to fence.

@@ -665,7 +665,7 @@ fn d_07_raised() {
     let mut page = Page::open("raised");
     page.check("Signs", |row| {
         let (old, new) = (row.get("old text").replace('⏎', "\n"), row.get("new text").replace('⏎', "\n"));
-        let line = expanded(row.get("added line"));
+        let line = expanded(row.get("added line")).replace("<RLO>", "\u{202e}");
         let (old_mode, new_mode) = modes(row);
         let size = row.get("binary bytes");
         let file = signs::ScannedFile {
@@ -676,10 +676,11 @@ fn d_07_raised() {
             binary: !size.is_empty(),
             new_size: size.parse().unwrap_or(0),
             removed: 0,
-            old: signs::strength(&old),
-            new: signs::strength(&new),
+            old: strength_in(row.get("path"), &old),
+            new: strength_in(row.get("path"), &new),
             credential: signs::credential(&line).map(|kind| (7, kind)),
             content: signs::BinaryContent::of(new.replace('␀', "\0").as_bytes()),
+            turned: signs::turns_text(&line).then_some(7),
         };
         let seen = signs::look(&[file], Raised::default().binary_bytes).seen;
         let names: Vec<&str> = seen.iter().map(|counted| counted.sign.name()).collect();
@@ -713,6 +714,7 @@ fn d_07_raised() {
             path: row.get("path"),
             status: row.maybe("status", file_status),
             removed: row.get("removed lines").parse().unwrap_or(0),
+            binary: row.get("removed lines") == "binary",
             old: signs::strength(&text("old text")),
             new: signs::strength(&text("new text")),
             ..signs::ScannedFile::default()
@@ -740,6 +742,10 @@ fn d_07_raised() {
 }
 
 /// `{n}` stands for n letters, so that the page holds nothing that looks like a credential itself.
+fn strength_in(path: &str, text: &str) -> signs::Strength {
+    text.lines().fold(signs::Strength::default(), |sum, line| sum.plus(signs::strength_in(path, line)))
+}
+
 fn expanded(text: &str) -> String {
     let mut written = String::new();
     let mut rest = text;

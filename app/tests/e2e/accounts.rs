@@ -146,8 +146,8 @@ fn c6_the_configured_fallback_takes_over() {
     let test = test();
     let stand_in = test.base().join("agents/other.sh");
     let script = format!(
-        "#!/bin/sh\ncat > /dev/null\nif [ $ARCHEFLOW_ROLE = maker ]; then echo made >> src/app.txt; echo true > \
-         tests/app_test.sh; cat {0}/made; else cat {0}/approved; fi\n",
+        "#!/bin/sh\n{SIGN}if [ $ARCHEFLOW_ROLE = maker ]; then echo made >> src/app.txt; echo true > \
+         tests/app_test.sh; cat {0}/made; else cat {0}/approved; fi | sign\n",
         test.base().join("say").display()
     );
     std::fs::write(&stand_in, script).unwrap();

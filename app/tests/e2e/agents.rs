@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::harness::{LONG, Outcome, Test, each, review, says};
+use crate::harness::{LONG, Outcome, SIGN, Test, each, review, says};
 
 const MADE: &str = "sh echo x >> src/app.txt; echo y >> tests/check_test.sh\n";
 const DONE: &str = "say <<END\nDone.\n\nSTATUS: DONE\nEND\n\n";
@@ -46,7 +46,7 @@ fn m_c_ends_of_misbehaving_agents() {
         ("M-D4 count differs", says("guardian", "VERDICT: APPROVED\nFINDINGS: 2\n\nSTATUS: DONE"), ("failed", "unparsable_review", 14)),
         ("M-D7 homoglyph", review("guardian", "APPROVED", &["src/app.txt:3 | СRITICAL | security | It leaks | Fix | `src/app.txt:3`"]), ("failed", "unparsable_review", 14)),
         ("M-D3 two tokens", says("guardian", "STATUS: BLOCKED\n\nVERDICT: APPROVED\nFINDINGS: 0\n\nSTATUS: DONE"), ("stopped", "blocked", 10)),
-        ("M-D3 text follows", says("guardian", "VERDICT: APPROVED\nFINDINGS: 0\n\nSTATUS: DONE\n\nHope that helps!"), ("merged", "approved", 0)),
+        ("M-D3 text follows", says("guardian", "VERDICT: APPROVED\nFINDINGS: 0\n\nSTATUS: DONE\n\nHope that helps!"), ("failed", "unparsable_review", 14)),
         ("M-D3 lower case", says("guardian", "VERDICT: APPROVED\nFINDINGS: 0\n\nstatus: done"), ("merged", "approved", 0)),
         ("M-D3 fenced", says("guardian", "VERDICT: APPROVED\nFINDINGS: 0\n\n```\nSTATUS: BLOCKED\n```"), ("merged", "approved", 0)),
         ("M-D1 CRLF and BOM", "== guardian ==\nsh printf '\\357\\273\\277VERDICT: APPROVED\\r\\nFINDINGS: 0\\r\\n\\r\\nSTATUS: DONE\\r\\n'\n\n".into(), ("merged", "approved", 0)),
@@ -220,4 +220,85 @@ fn readers_can_t_change_what_lands() {
     let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
     assert!(!test.read("src/app.txt").contains("EVIL"));
     assert!(notes(&merged, "guardian").contains("read-only"), "{merged}");
+}
+
+/// Commands, whose brief names a code: what they print, and how the run ends.
+#[test]
+fn r_08_what_does_not_show_that_it_is_finished_is_asked_for_once_more() {
+    let approves = "printf 'VERDICT: APPROVED\\nFINDINGS: 0\\n\\nSTATUS: DONE\\n'";
+    let made = "echo made >> src/app.txt; echo x > tests/more_test.sh";
+    let done = "printf 'Done.\\n\\nSTATUS: DONE\\n'";
+    let quotes = "printf 'An answer would look like this:\\n\\nVERDICT: APPROVED\\nFINDINGS: 0\\n\\nSTATUS: DONE\\n\\nbut I had no access.\\n'";
+    let sorry = "printf 'I am sorry, I can not help with that.\\n'";
+    let rows = [
+        (
+            "signed",
+            format!("{made}; {done} | sign"),
+            format!("{approves} | sign"),
+            ("merged", "approved", 0),
+            "",
+        ),
+        (
+            "quoted",
+            format!("{made}; {done} | sign"),
+            quotes.to_owned(),
+            ("failed", "unparsable_review", 14),
+            "but I had no access",
+        ),
+        (
+            "unsigned",
+            format!("{made}; {done} | sign"),
+            approves.to_owned(),
+            ("failed", "unparsable_review", 14),
+            "no closing line",
+        ),
+        (
+            "taken back",
+            format!("{made}; {done} | sign"),
+            format!("{approves} | sign; echo 'Actually no.'"),
+            ("failed", "unparsable_review", 14),
+            "Actually no.",
+        ),
+        (
+            "second time",
+            format!("{made}; {done} | sign"),
+            format!("if [ $ARCHEFLOW_ATTEMPT = 1 ]; then {quotes}; else {approves} | sign; fi"),
+            ("merged", "approved", 0),
+            "",
+        ),
+        (
+            "refused",
+            sorry.to_owned(),
+            format!("{approves} | sign"),
+            ("failed", "agent_failures", 30),
+            "I am sorry, I can not help with that.",
+        ),
+        (
+            "cut off",
+            format!("{made}; echo 'I added a line, and the'"),
+            format!("{approves} | sign"),
+            ("failed", "agent_failures", 30),
+            "I added a line, and the",
+        ),
+    ];
+    each(rows, |(name, maker, guardian, (status, reason, code), told)| {
+        let test = Test::new().unshadowed().play("");
+        let agent = |role: &str, does: &str| {
+            let file = test.base().join(format!("agents/{role}.sh"));
+            std::fs::write(&file, format!("{SIGN}{does}\n")).unwrap();
+            format!("{role}=cmd:sh {}", file.display())
+        };
+        let (maker, guardian) = (agent("maker", &maker), agent("guardian", &guardian));
+        let outcome = test.go(&["--auto-merge", "--agent-for", &maker, "--agent-for", &guardian]);
+        assert!(outcome.stderr.contains(told), "{name}: {told}\n{outcome}");
+        outcome.ended(status, reason, code);
+    });
+    // Who says that a command can't repeat a code is believed.
+    let test = Test::new().unshadowed().play("");
+    let file = test.base().join("agents/fixed.sh");
+    std::fs::write(&file, format!("cat > /dev/null\n{approves}\n")).unwrap();
+    let fixed = format!("cmd:sh {}", file.display());
+    let test = test.config(&format!("agents:\n  uncoded: ['{fixed}']\n"));
+    let spec = format!("guardian={fixed}");
+    test.go(&["--auto-merge", "--agent-for", &spec]).ended("merged", "approved", 0);
 }

@@ -243,8 +243,7 @@ fn ev_146_agents_find_neither_hidden_tests_nor_other_trials() {
 
 /// A client whose account is limited for a second, the first time that it is asked.
 const LIMITED: &str = r###"#!/bin/sh
-cat > /dev/null
-init='{"type":"system","subtype":"init","session_id":"s","model":"sonnet-9","claude_code_version":"2.1.325"}'
+{sign}init='{"type":"system","subtype":"init","session_id":"s","model":"sonnet-9","claude_code_version":"2.1.325"}'
 result='"type":"result","subtype":"success","session_id":"s","usage":{"input_tokens":10,"output_tokens":2}'
 echo "$init"
 if ! [ -e "{base}/asked" ]; then
@@ -254,7 +253,7 @@ if ! [ -e "{base}/asked" ]; then
 fi
 echo 'echo $(($1 * 2))' > double.sh
 echo 'test "$(sh double.sh 3)" = 6' >> tests/run.sh
-printf '%s\n' "{$result,\"is_error\":false,\"result\":\"## Summary\\n\\nDone.\\n\\n## Tests\\n\\nall pass\\n\\nSTATUS: DONE\"}"
+printf '%s\n' "{$result,\"is_error\":false,\"result\":\"## Summary\\n\\nDone.\\n\\n## Tests\\n\\nall pass\\n\\nSTATUS: DONE\"}" | sign
 "###;
 
 #[test]
@@ -264,7 +263,7 @@ fn ev_159_a_trial_whose_provider_was_busy_is_resumed() {
     suite.test.open_base();
     let bin = suite.test.base().join("bin");
     fs::create_dir_all(&bin).unwrap();
-    let text = LIMITED.replace("{base}", &suite.test.base().display().to_string());
+    let text = LIMITED.replace("{sign}", SIGN).replace("{base}", &suite.test.base().display().to_string());
     fs::write(bin.join("claude"), text).unwrap();
     fs::set_permissions(bin.join("claude"), PermissionsExt::from_mode(0o755)).unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());

@@ -69,7 +69,10 @@ pub fn meaning(sign: Sign) -> (&'static str, &'static str) {
         Sign::BuildChanged => ("security", "Read what the build, the installation or the tests now run."),
         Sign::SteersAgents => ("security", "Take the file out: coding agents obey it."),
         Sign::BinaryChanged => ("quality", "Make sure the binary is meant and where it came from."),
-        Sign::HiddenText => ("security", "Remove the NUL bytes: they hide the text from every diff."),
+        Sign::HiddenText => (
+            "security",
+            "Store it as UTF-8 without NUL bytes or characters that change the order: as it is, no diff shows it.",
+        ),
         Sign::NotShown => ("security", "Make the change smaller, so that reviewers can see all of it."),
         Sign::NamesClash => ("quality", "Give the files names that differ in more than case."),
         Sign::LinterChanged => ("quality", "Read what the linter or formatter no longer reports."),

@@ -3,7 +3,11 @@
 //! Plain scanning of paths, modes and text. Where it is wrong it is wrong on the careful side, and a person can
 //! lower a sign's severity in their own configuration.
 
+pub use super::content::{BinaryContent, turns_text};
 pub use super::credentials::{credential, masked, without_credentials};
+pub use super::testing::{
+    Strength, adds_a_test, has_tests_inside, is_test_path, strength, strength_in, strength_of_line,
+};
 use std::collections::BTreeSet;
 
 use crate::model::{Counted, FileStatus, Sign, Signs};
@@ -28,69 +32,8 @@ pub struct ScannedFile<'a> {
     pub credential: Option<(u32, &'static str)>,
     /// What the bytes of a binary file are.
     pub content: BinaryContent,
-}
-
-/// What a file is that git calls binary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum BinaryContent {
-    /// Not looked at, or not recognised.
-    #[default]
-    Unknown,
-    /// Text with NUL bytes in it: no diff shows it.
-    Text,
-    /// A program for some machine.
-    Program(&'static str),
-    /// Anything else that is recognised by its first bytes.
-    Data(&'static str),
-}
-
-impl BinaryContent {
-    /// By the first bytes, or by how much of all of it reads as text.
-    pub fn of(bytes: &[u8]) -> BinaryContent {
-        const PROGRAMS: [(&[u8], &str); 7] = [
-            (b"\x7fELF", "ELF program"),
-            (b"MZ", "Windows program"),
-            (b"\xcf\xfa\xed\xfe", "macOS program"),
-            (b"\xca\xfe\xba\xbe", "macOS program or Java class"),
-            (b"\0asm", "WebAssembly"),
-            (b"!<arch>", "library"),
-            (b"dex\n", "Android program"),
-        ];
-        const DATA: [(&[u8], &str); 10] = [
-            (b"\x89PNG", "PNG image"),
-            (b"\xff\xd8\xff", "JPEG image"),
-            (b"GIF8", "GIF image"),
-            (b"%PDF", "PDF document"),
-            (b"PK\x03\x04", "zip archive"),
-            (b"\x1f\x8b", "gzip archive"),
-            (b"SQLite format 3", "SQLite database"),
-            (b"RIFF", "RIFF media"),
-            (b"wOF2", "web font"),
-            (b"OggS", "Ogg media"),
-        ];
-        let known = |table: &[(&[u8], &'static str)]| {
-            table.iter().find(|(start, _)| bytes.starts_with(start)).map(|(_, name)| *name)
-        };
-        if let Some(name) = known(&PROGRAMS) {
-            return BinaryContent::Program(name);
-        }
-        if let Some(name) = known(&DATA) {
-            return BinaryContent::Data(name);
-        }
-        let odd = bytes.iter().filter(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace()).count();
-        let is_text = !bytes.is_empty() && odd.saturating_mul(10) <= bytes.len();
-        let readable =
-            is_text && String::from_utf8_lossy(bytes).chars().filter(|c| *c == '\u{fffd}').count() == 0;
-        if readable { BinaryContent::Text } else { BinaryContent::Unknown }
-    }
-
-    pub fn name(self) -> &'static str {
-        match self {
-            BinaryContent::Unknown => "unknown type",
-            BinaryContent::Text => "text with NUL bytes",
-            BinaryContent::Program(name) | BinaryContent::Data(name) => name,
-        }
-    }
+    /// The first added line whose order on a screen is not that of its bytes.
+    pub turned: Option<u32>,
 }
 
 const SYMLINK: u32 = 0o120_000;
@@ -128,10 +71,16 @@ pub fn look(files: &[ScannedFile<'_>], binary_bytes: u64) -> Signs {
             let sign = match file.content {
                 BinaryContent::Text => Sign::HiddenText,
                 BinaryContent::Program(_) => Sign::RunsCode,
+                // Whatever its first bytes are, something runs or reads it as text.
+                BinaryContent::Unknown | BinaryContent::Data(_) if is_run(file) => Sign::HiddenText,
                 BinaryContent::Unknown | BinaryContent::Data(_) if size > binary_bytes => Sign::LargeBinary,
                 BinaryContent::Unknown | BinaryContent::Data(_) => Sign::BinaryChanged,
             };
             note(sign, 0, detail);
+        }
+        if let Some(line) = file.turned {
+            let detail = format!("characters that change the order of text on a screen: {}", file.path);
+            note(Sign::HiddenText, line, detail);
         }
         if let Some((line, kind)) = file.credential {
             note(Sign::Credential, line, format!("{kind} in {}", file.path));
@@ -142,6 +91,18 @@ pub fn look(files: &[ScannedFile<'_>], binary_bytes: u64) -> Signs {
     Signs { seen }
 }
 
+/// A file with the executable bit, or with an ending by which an interpreter or compiler takes it for text.
+fn is_run(file: &ScannedFile<'_>) -> bool {
+    const ENDINGS: [&str; 42] = [
+        "sh", "bash", "zsh", "fish", "ksh", "ps1", "psm1", "bat", "cmd", "vbs", "py", "pyw", "rb", "pl",
+        "pm", "php", "lua", "tcl", "r", "jl", "js", "mjs", "cjs", "jsx", "ts", "tsx", "rs", "go", "java",
+        "kt", "scala", "swift", "c", "h", "cc", "cpp", "cs", "ex", "exs", "sql", "mk", "gradle",
+    ];
+    let name = file.path.trim_matches('"').rsplit('/').next().unwrap_or_default().to_lowercase();
+    let ending = name.rsplit_once('.').map(|(_, ending)| ending);
+    file.new_mode & 0o170_111 > 0o100_000 || ending.is_some_and(|ending| ENDINGS.contains(&ending))
+}
+
 /// Changes to what judges the change itself (L-09): the script that the test command runs, if lines of it are removed or
 /// replaced, or lines are added that end it early or pass over a failure. Adding checks is ordinary work.
 pub fn own_judges(files: &[ScannedFile<'_>], test_command: &str) -> Vec<Counted> {
@@ -150,11 +111,13 @@ pub fn own_judges(files: &[ScannedFile<'_>], test_command: &str) -> Vec<Counted>
         let adds_only = file.status == Some(FileStatus::Modified) && file.removed == 0 && !file.binary;
         scripts.contains(file.path.trim_matches('"')) && (!adds_only || file.new.escapes > file.old.escapes)
     };
-    let sign = |file: &ScannedFile<'_>| Counted {
-        sign: Sign::TestCommandChanged,
-        path: file.path.to_owned(),
-        line: 0,
-        detail: format!("the test command's own script changed: {}", file.path),
+    let sign = |file: &ScannedFile<'_>| {
+        let hidden = file.binary && file.status != Some(FileStatus::Deleted);
+        let (sign, what) = match hidden {
+            true => (Sign::HiddenText, "the test command's own script changed, and no diff shows it"),
+            false => (Sign::TestCommandChanged, "the test command's own script changed"),
+        };
+        Counted { sign, path: file.path.to_owned(), line: 0, detail: format!("{what}: {}", file.path) }
     };
     files.iter().filter(changes).map(sign).collect()
 }
@@ -202,7 +165,8 @@ pub fn scripts_of(command: &str) -> BTreeSet<String> {
 /// Test files removed, and cases or assertions taken out. Moving tests between files is not weakening them, so a
 /// loss counts only when the whole change has fewer than before.
 fn weaker_tests(files: &[ScannedFile<'_>]) -> Vec<Counted> {
-    let tests: Vec<&ScannedFile<'_>> = files.iter().filter(|file| is_test_path(file.path)).collect();
+    let is_test = |file: &&ScannedFile<'_>| is_test_path(file.path) || has_tests_inside(file.path);
+    let tests: Vec<&ScannedFile<'_>> = files.iter().filter(is_test).collect();
     let before = tests.iter().fold(Strength::default(), |sum, file| sum.plus(file.old));
     let after = tests.iter().fold(Strength::default(), |sum, file| sum.plus(file.new));
     let mut seen = Vec::new();
@@ -210,7 +174,9 @@ fn weaker_tests(files: &[ScannedFile<'_>]) -> Vec<Counted> {
         let (old, new) = (file.old, file.new);
         let path = file.path.to_owned();
         if file.status == Some(FileStatus::Deleted) {
-            if after.cases < before.cases || after.asserts < before.asserts || !old.has_tests() {
+            let is_data = !old.has_tests() && is_test_path(file.path);
+            let had_tests = old.has_tests() && (after.cases < before.cases || after.asserts < before.asserts);
+            if had_tests || is_data {
                 let detail = format!("test file removed: {} ({} cases)", file.path, old.cases);
                 seen.push(Counted { sign: Sign::TestsRemoved, path, line: 0, detail });
             }
@@ -222,7 +188,9 @@ fn weaker_tests(files: &[ScannedFile<'_>]) -> Vec<Counted> {
         let fewer_run = new.skips > old.skips && new.runs() < old.runs() && after.runs() < before.runs();
         // A script without cases to count that does nothing any more, such as one replaced by `exit 0`.
         let emptied = old.does > 0 && new.does == 0;
-        if fewer_cases || fewer_asserts || fewer_run || emptied {
+        // What git calls binary now, no reviewer sees.
+        let turned_binary = file.binary && old.does > 0;
+        if fewer_cases || fewer_asserts || fewer_run || emptied || turned_binary {
             let detail = format!(
                 "tests weakened in {}: cases {} to {}, assertions {} to {}, skips {} to {}",
                 file.path, old.cases, new.cases, old.asserts, new.asserts, old.skips, new.skips
@@ -231,136 +199,6 @@ fn weaker_tests(files: &[ScannedFile<'_>]) -> Vec<Counted> {
         }
     }
     seen
-}
-
-/// How much a text tests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Strength {
-    pub cases: u32,
-    pub asserts: u32,
-    pub skips: u32,
-    /// Lines that do anything at all.
-    pub does: u32,
-    /// Lines that end a script early or pass over a failure.
-    pub escapes: u32,
-}
-
-impl Strength {
-    /// Something in it can be counted as a test.
-    fn has_tests(self) -> bool {
-        self.cases + self.asserts + self.skips > 0
-    }
-
-    /// Cases that are not skipped.
-    fn runs(self) -> u32 {
-        self.cases.saturating_sub(self.skips)
-    }
-
-    #[must_use]
-    pub fn plus(self, other: Strength) -> Strength {
-        Strength {
-            cases: self.cases.saturating_add(other.cases),
-            asserts: self.asserts.saturating_add(other.asserts),
-            skips: self.skips.saturating_add(other.skips),
-            does: self.does.saturating_add(other.does),
-            escapes: self.escapes.saturating_add(other.escapes),
-        }
-    }
-}
-
-const CASES: [&str; 9] =
-    ["#[test]", "#[tokio::test]", "def test", "func Test", "it(", "test(", "@Test", "[Fact]", "test \""];
-const ASSERTS: [&str; 6] = ["assert", "expect(", "require.", "should.", "t.Error", "t.Fatal"];
-const SKIPS: [&str; 8] =
-    ["#[ignore", ".skip(", "pytest.skip", "mark.skip", "unittest.skip", "xit(", "t.Skip", "@Disabled"];
-
-const ESCAPES: [&str; 10] = [
-    "exit 0",
-    "exit;",
-    "return 0",
-    "trap ",
-    "set +e",
-    "|| true",
-    "|| :",
-    "exit(0)",
-    "sys.exit()",
-    "os._exit(",
-];
-
-/// Of a whole text.
-pub fn strength(text: &str) -> Strength {
-    text.lines().fold(Strength::default(), |sum, line| sum.plus(strength_of_line(line)))
-}
-
-/// Whole-line comments do not count: commenting a test out is taking it out.
-pub fn strength_of_line(line: &str) -> Strength {
-    let line = line.trim_start();
-    if line.starts_with("//") || (line.starts_with('#') && !line.starts_with("#[")) {
-        return Strength::default();
-    }
-    // What only prints does not test: `echo 1 passed`.
-    let prints = ["echo ", "printf ", "print("].iter().any(|start| line.starts_with(start))
-        && !line.contains(['|', '>', ';', '&', '$']);
-    let idle = prints
-        || matches!(line.trim_end(), "" | "exit 0" | "exit" | "true" | ":" | "set -e" | "pass" | "return 0");
-    Strength {
-        cases: count(line, &CASES),
-        asserts: count(line, &ASSERTS),
-        skips: count(line, &SKIPS),
-        does: u32::from(!idle),
-        escapes: u32::from(ESCAPES.iter().any(|mark| line.contains(mark)) || line.trim_end() == "exit"),
-    }
-}
-
-fn count(line: &str, marks: &[&str]) -> u32 {
-    u32::from(marks.iter().any(|mark| contains_mark(line, mark)))
-}
-
-/// Whether a mark is in a line, not as the end of a longer word: `wait(` is no `it(`.
-fn contains_mark(line: &str, mark: &str) -> bool {
-    let word = mark.starts_with(|c: char| c.is_ascii_alphanumeric());
-    line.match_indices(mark).any(|(at, _)| {
-        let before = line.get(..at).and_then(|before| before.chars().next_back());
-        !word || before.is_none_or(|c| !c.is_alphanumeric() && c != '_')
-    })
-}
-
-/// A path that tests live at.
-pub fn is_test_path(path: &str) -> bool {
-    let path = path.trim_matches('"');
-    if is_camel_test(path.rsplit('/').next().unwrap_or_default()) {
-        return true;
-    }
-    let path = path.to_lowercase();
-    let mut parts: Vec<&str> = path.split('/').collect();
-    let name = parts.pop().unwrap_or_default();
-    if parts.iter().any(|part| matches!(*part, "test" | "tests" | "__tests__" | "spec" | "specs" | "testing"))
-    {
-        return true;
-    }
-    let stem = name.split('.').next().unwrap_or_default();
-    name.starts_with("test_")
-        || name.starts_with("test.")
-        || stem.ends_with("_test")
-        || stem.ends_with("_tests")
-        || stem.ends_with("_spec")
-        || stem.ends_with("-test")
-        || name.contains(".test.")
-        || name.contains(".spec.")
-        || matches!(stem, "tests" | "test")
-}
-
-/// `FooTest.java`, `FooTests.cs`: only in languages that name tests so, and `Latest.java` is none.
-fn is_camel_test(name: &str) -> bool {
-    let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
-    let in_such_a_language = matches!(extension, "java" | "kt" | "cs" | "swift" | "scala" | "php");
-    in_such_a_language && (stem.ends_with("Test") || stem.ends_with("Tests"))
-}
-
-/// An added line that is a test wherever it is, such as a unit test beside the code.
-pub fn adds_a_test(line: &str) -> bool {
-    let line = line.trim_start();
-    line.starts_with("#[test]") || line.starts_with("#[tokio::test]") || line.starts_with(">>> ")
 }
 
 /// What of the signs is kept when there are very many, so that they fit into the log: of each sign as many as fit

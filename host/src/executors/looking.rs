@@ -44,7 +44,8 @@ pub fn change_of(
     let paths: Vec<String> = changed.iter().map(|file| quote_path(&file.path)).collect();
     let added = Added::look(repo, base, commit, &paths)?;
     let scripts = wanted.test_command.map(signs::scripts_of).unwrap_or_default();
-    let is_read = |path: &str| signs::is_test_path(path) || scripts.contains(path);
+    let is_read =
+        |path: &str| signs::is_test_path(path) || signs::has_tests_inside(path) || scripts.contains(path);
     let strengths = strengths(repo, &changed, &paths, &is_read)?;
     let contents = binary_contents(repo, &changed)?;
     let seen: Vec<ScannedFile<'_>> = changed
@@ -62,6 +63,7 @@ pub fn change_of(
             old: strengths[n].0,
             new: strengths[n].1,
             credential: added.found[n].credential,
+            turned: added.found[n].turned,
             content: contents.get(&n).copied().unwrap_or_default(),
         })
         .collect();
@@ -200,6 +202,8 @@ fn listed(changed: &[ChangedPath], paths: &[String]) -> Vec<ChangedFile> {
 struct AddedLines {
     /// The first credential: the line, and its kind.
     credential: Option<(u32, &'static str)>,
+    /// The first line with characters that change the order of text on a screen.
+    turned: Option<u32>,
     test: bool,
 }
 
@@ -247,10 +251,10 @@ impl<'a> Added<'a> {
         }
         let Some((file, number)) = self.file.zip(self.number) else { return };
         let found = &mut self.found[file];
-        if found.credential.is_some() && found.test {
-            return;
-        }
         let text = String::from_utf8_lossy(&piece.bytes[usize::from(piece.first)..]);
+        if found.turned.is_none() && signs::turns_text(&text) {
+            found.turned = Some(number);
+        }
         found.test |= piece.first && signs::adds_a_test(&text);
         if found.credential.is_none() {
             found.credential = signs::credential(&text).map(|kind| (number, kind));
@@ -285,9 +289,15 @@ fn strengths(
     let old: Vec<usize> = tests().filter(|n| has_text(&changed[*n].old_oid, &changed[*n].old_mode)).collect();
     let new: Vec<usize> = tests().filter(|n| has_text(&changed[*n].new_oid, &changed[*n].new_mode)).collect();
     let oids: Vec<&ObjectId> = old.iter().map(|n| &changed[*n].old_oid).collect();
-    read_strengths(repo, &oids, &mut |blob, line| sums[old[blob]].0 = sums[old[blob]].0.plus(line))?;
+    read_strengths(repo, &oids, &mut |blob, line| {
+        let sum = &mut sums[old[blob]].0;
+        *sum = sum.plus(signs::strength_in(&paths[old[blob]], line));
+    })?;
     let oids: Vec<&ObjectId> = new.iter().map(|n| &changed[*n].new_oid).collect();
-    read_strengths(repo, &oids, &mut |blob, line| sums[new[blob]].1 = sums[new[blob]].1.plus(line))?;
+    read_strengths(repo, &oids, &mut |blob, line| {
+        let sum = &mut sums[new[blob]].1;
+        *sum = sum.plus(signs::strength_in(&paths[new[blob]], line));
+    })?;
     Ok(sums)
 }
 
@@ -295,31 +305,28 @@ fn has_text(oid: &ObjectId, mode: &str) -> bool {
     !oid.is_zero() && mode != change::GITLINK
 }
 
+/// Each line of each file, once, by its beginning if it is very long.
 fn read_strengths(
     repo: &Repo,
     oids: &[&ObjectId],
-    add: &mut dyn FnMut(usize, Strength),
+    add: &mut dyn FnMut(usize, &str),
 ) -> Result<(), runner::Error> {
     let mut reading = 0;
     let mut lines = LineChunker::new(PIECE, 0);
+    let mut line = |blob: usize, piece: LineChunk<'_>| {
+        if piece.first {
+            add(blob, &String::from_utf8_lossy(piece.bytes));
+        }
+    };
     stream_blobs(repo, oids, &mut |blob, bytes| {
         if blob != reading {
-            lines.finish(&mut |piece| add(reading, strength_of(piece)));
+            lines.finish(&mut |piece| line(reading, piece));
             reading = blob;
         }
-        lines.feed(bytes, &mut |piece| add(reading, strength_of(piece)));
+        lines.feed(bytes, &mut |piece| line(reading, piece));
     })?;
-    lines.finish(&mut |piece| add(reading, strength_of(piece)));
+    lines.finish(&mut |piece| line(reading, piece));
     Ok(())
-}
-
-/// A line counts once, by its beginning if it is very long.
-fn strength_of(piece: LineChunk<'_>) -> Strength {
-    if piece.first {
-        signs::strength_of_line(&String::from_utf8_lossy(piece.bytes))
-    } else {
-        Strength::default()
-    }
 }
 
 fn status(status: PathStatus) -> FileStatus {
