@@ -169,7 +169,7 @@ fn af_151_m_g14_a_person_raises_the_budget() {
 
 // I4
 
-const SEEDS: u64 = if cfg!(debug_assertions) { 1_500 } else { 10_000 };
+const SEEDS: u64 = if cfg!(debug_assertions) { 3_000 } else { 10_000 };
 
 /// What the provider of the agents charged, kept apart from everything the program knows.
 #[derive(Default)]

@@ -686,6 +686,15 @@ fn d_07_raised() {
         let names: Vec<&str> = seen.iter().map(|counted| counted.sign.name()).collect();
         row.expect("sign", if names.is_empty() { "none".to_owned() } else { names.join(", ") });
     });
+    page.check("What counts as a test", |row| {
+        for (column, counted) in [("cases", 0_usize), ("assertions", 1), ("do not run", 2)] {
+            for mark in row.get(column).split('`').skip(1).step_by(2) {
+                let line = signs::strength_in("tests/a", &mark.replace('…', "x"));
+                let seen = [line.cases, line.asserts, line.skips];
+                assert!(seen[counted] > 0, "'{mark}' does not count under '{column}': {line:?}");
+            }
+        }
+    });
     page.check("Moving tests", |row| {
         let text = |column: &str| row.get(column).replace('⏎', "\n");
         let (from_old, from_new, to_new) =
