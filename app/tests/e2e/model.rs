@@ -252,10 +252,7 @@ impl Shared {
             | Reply::Hang => Kind::Refused,
         };
         self.asked().push(Asked { who, body: body.clone(), kind });
-        match reply {
-            Reply::Say(said) => Reply::Say(signed(&said, &text)),
-            other => other,
-        }
+        if let Reply::Say(said) = &reply { Reply::Say(signed(said, &text)) } else { reply }
     }
 }
 

@@ -43,8 +43,7 @@ pub(crate) fn in_review(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
     let changed = changed(run);
     let is_beside = |finding: &&Finding| is_beside(finding, changed.as_ref());
     let mut asked = cycle.reviewers().into_iter().filter(|(name, _)| !cycle.evidence_asked.contains(*name));
-    let (name, review) =
-        asked.find(|(name, _)| unproven(run, cycle, name).iter().any(|finding| is_beside(finding)))?;
+    let (name, review) = asked.find(|(name, _)| unproven(run, cycle, name).iter().any(&is_beside))?;
     let note = format!(
         "Findings of yours are about files that the change does not touch:\n\n{}\n\nFor each of them that holds, name the line \
          of the change that causes the problem (`path:line`), or show a command with its output. Withdraw the others.",

@@ -405,7 +405,7 @@ impl<'a> Attempt<'a> {
         if let Err((kind, reason)) = accept::accept(start.role, &answer, change.is_some(), !code.is_empty()) {
             let reason = match answer.status {
                 Status::Unverified => format!("{reason}; {}", last_lines(&said)),
-                _ => reason,
+                Status::Done | Status::DoneWithConcerns | Status::NeedsContext | Status::Blocked => reason,
             };
             let kept_as = change.map(|change| change.kept_as);
             let misfit = spoken.and_then(|spoken| spoken.misfit);
