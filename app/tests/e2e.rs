@@ -72,6 +72,8 @@ mod forge_faults;
 mod forge_server;
 #[path = "e2e/forms.rs"]
 mod forms;
+#[path = "e2e/fresh_trees.rs"]
+mod fresh_trees;
 #[path = "e2e/gates.rs"]
 mod gates;
 #[path = "e2e/git_setups.rs"]

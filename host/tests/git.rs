@@ -863,15 +863,16 @@ fn d10_what_a_slot_costs() {
         let dir = world.dir.path().join(format!("added-{n}"));
         let args = ["worktree", "add", "-q", "--detach", dir.to_str().unwrap(), base.as_str()];
         add = add.min(time(&mut || _ = world.git(&args)));
-        cold = cold.min(time(&mut || held.push(pool.take(WorkspaceKind::Scratch, "run", &base).unwrap())));
+        cold =
+            cold.min(time(&mut || held.push(pool.make_ready(WorkspaceKind::Maker, "run", &base).unwrap())));
     }
     drop(held);
     std::thread::sleep(Duration::from_secs(2));
-    let _ = pool.take(WorkspaceKind::Scratch, "run", &base).unwrap();
-    let warm = best(&mut || _ = pool.take(WorkspaceKind::Scratch, "run", &base).unwrap());
+    let _ = pool.make_ready(WorkspaceKind::Maker, "run", &base).unwrap();
+    let warm = best(&mut || _ = pool.make_ready(WorkspaceKind::Maker, "run", &base).unwrap());
     let status = best(&mut || _ = world.git_in(&added, &["status", "--porcelain", "-uall"]));
-    let other = time(&mut || _ = pool.take(WorkspaceKind::Scratch, "other", &base).unwrap());
-    let moved = time(&mut || _ = pool.take(WorkspaceKind::Scratch, "other", &next).unwrap());
+    let other = time(&mut || _ = pool.make_ready(WorkspaceKind::Maker, "other", &base).unwrap());
+    let moved = time(&mut || _ = pool.make_ready(WorkspaceKind::Maker, "other", &next).unwrap());
     let reader = time(&mut || _ = pool.take(WorkspaceKind::Reader, "run", &base).unwrap());
     let reader_warm = best(&mut || _ = pool.take(WorkspaceKind::Reader, "run", &base).unwrap());
     let report = format!(

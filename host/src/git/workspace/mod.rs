@@ -43,7 +43,7 @@ pub enum WorkspaceKind {
     Maker,
     /// Looked at by reviewers; write-protected as far as the system allows.
     Reader,
-    /// For running tests; nothing in it is kept.
+    /// For running tests; nothing in it is kept, and nothing of an earlier use is in it.
     Scratch,
 }
 
@@ -92,8 +92,8 @@ impl Pool {
 
     /// Hands out a working copy that is exactly `commit`.
     ///
-    /// A slot that `owner` had before is preferred and keeps its ignored files (build caches); for another
-    /// owner everything that is not in `commit` is removed first.
+    /// A slot that `owner` had before is preferred. A Maker's keeps its ignored files (build caches); for another owner
+    /// everything that is not in `commit` is removed first. A scratch copy is made from nothing each time.
     pub fn take(&self, kind: WorkspaceKind, owner: &str, commit: &ObjectId) -> Result<Slot, Error> {
         let slot = self.make_ready(kind, owner, commit)?;
         if kind == WorkspaceKind::Maker {
@@ -226,7 +226,7 @@ fn lock_within(dir: &Path, wait: Duration) -> io::Result<Option<File>> {
 fn try_lock(dir: &Path) -> io::Result<Option<File>> {
     let mut options = File::options();
     options.create(true).append(true);
-    let place = dir.join("lock");
+    let place = dir.join(slot::LOCK);
     let file = match os::with_mode(&mut options, 0o600).open(&place) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => file?,

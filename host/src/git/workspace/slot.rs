@@ -16,6 +16,8 @@ use crate::platform::files as os;
 /// Marks a maker's slot whose work is not published yet. Holds the commit it was handed out at, and the name of the
 /// attempt it was handed out to.
 pub(super) const PENDING: &str = "pending";
+/// Held by the process that has the slot.
+pub(super) const LOCK: &str = "lock";
 
 /// A reserved working copy. Dropping it sets the slot free.
 #[derive(Debug)]
@@ -107,6 +109,9 @@ impl Slot {
 
     /// Brings the slot to `commit` for `owner` and makes the agent's `.git` again.
     pub(super) fn prepare(&mut self, owner: &str, commit: &ObjectId) -> Result<(), Error> {
+        if self.kind == WorkspaceKind::Scratch {
+            self.clear_folder().map_err(|source| self.io(source))?;
+        }
         let same_owner = owned_by(&self.dir, owner);
         let warm = match self.at() {
             Some(at) if files::is_real_dir(&self.tree()) => self.warm(&at, commit, same_owner).is_ok(),
@@ -117,6 +122,18 @@ impl Slot {
         }
         self.hand_out(owner, commit).map_err(|source| self.io(source))?;
         self.base = Some(commit.clone());
+        Ok(())
+    }
+
+    /// Removes all that an earlier command left, in the copy and beside it: what tests of one tree made (objects, generated
+    /// files, empty folders, repositories, flags in an index) must not decide about the next.
+    fn clear_folder(&self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.dir)? {
+            let entry = entry?;
+            if entry.file_name() != LOCK {
+                files::remove(&entry.path())?;
+            }
+        }
         Ok(())
     }
 

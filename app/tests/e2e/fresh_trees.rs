@@ -1,0 +1,140 @@
+//! Tests say something about the tree they ran on only if nothing of another tree is in their copy (R-05).
+
+use crate::agent_loop::{World, done, says};
+use crate::harness::{Test, each};
+use crate::user::PROGRAM;
+
+/// A Maker that does this and commits it, with a case of its own.
+fn maker(deed: &str) -> String {
+    format!(
+        "== maker ==\nsh {deed}\nsh echo y >> tests/check_test.sh\ncommit Do it\n\
+         say <<END\nDone.\n\nSTATUS: DONE\nEND\n\n"
+    )
+}
+
+/// Removes the line without which the tests fail.
+const BREAKS: &str = "sed -i.old 1d src/app.txt; rm src/app.txt.old";
+
+/// A repository whose tests are this script, and which ignores what builds make.
+fn repository(script: &str) -> Test {
+    let test = Test::new().unshadowed();
+    test.file(".gitignore", "build/\n*.o\n*.pyc\napp\n").file("tests/run.sh", script);
+    test.commit("Tests");
+    test
+}
+
+/// The test of the base leaves something with which the same test passes, whatever the program does.
+const LEAVES: &[(&str, &str, &str)] = &[
+    (
+        "an object newer than its source",
+        "mkdir -p build; [ -f build/app.o ] || cp src/app.txt build/app.o; grep -q '^line 1$' build/app.o",
+        BREAKS,
+    ),
+    (
+        "an object whose source is deleted",
+        "mkdir -p build; [ -f build/app.o ] || cp src/app.txt build/app.o || exit 1; grep -q '^line 1$' build/app.o",
+        "git rm -q src/app.txt",
+    ),
+    (
+        "a generated file",
+        "[ -f build/list ] || { mkdir -p build; grep '^line 1$' src/app.txt > build/list; }; [ -s build/list ]",
+        BREAKS,
+    ),
+    (
+        "a read-only folder",
+        "[ -f build/ok ] && exit 0; grep -q '^line 1$' src/app.txt && mkdir build && touch build/ok && chmod 555 build",
+        BREAKS,
+    ),
+    (
+        "a nested repository",
+        "[ -d nested/.git ] && exit 0; grep -q '^line 1$' src/app.txt && git init -q nested && touch nested/ok",
+        BREAKS,
+    ),
+    ("an empty folder", "[ -d empty ] && exit 0; grep -q '^line 1$' src/app.txt && mkdir empty", BREAKS),
+    (
+        "a file that an index hides",
+        "[ -f .git/hidden ] && exit 0; grep -q '^line 1$' src/app.txt && \
+         git update-index --assume-unchanged src/app.txt && git update-index --skip-worktree README.md && \
+         touch .git/hidden && echo other > README.md",
+        BREAKS,
+    ),
+];
+
+#[test]
+fn r_05_nothing_that_the_test_of_the_base_left_is_in_the_copy_of_the_change() {
+    each(LEAVES, |(what, script, deed)| {
+        let test = repository(script).play(&maker(deed)).tests("sh tests/run.sh");
+        let ended = test.go(&["--auto-merge"]);
+        assert_eq!(ended.events("preflight.done")[0]["tests"]["result"], "passed", "{what}\n{ended}");
+        assert_eq!((ended.json["status"].as_str(), ended.code), (Some("stopped"), 13), "{what}\n{ended}");
+        assert_eq!(ended.json["reason"], "tests_failed", "{what}\n{ended}");
+        assert!(test.read("src/app.txt").contains("line 1\n"), "{what}: it landed");
+    });
+}
+
+/// `make` goes by times, and a rule that names no header does not notice that one has changed.
+#[test]
+fn r_05_make_builds_the_change_and_not_what_is_left_of_the_base() {
+    let test = Test::new().unshadowed();
+    test.file(".gitignore", "*.o\napp\n").file("price.h", "10\n").file("main.c", "price\n");
+    test.file("Makefile", "app: main.o\n\tcp main.o app\nmain.o: main.c\n\tcat price.h > main.o\ntest: app\n\ttest \"$$(cat app)\" = 10\n");
+    test.commit("A program");
+    let test = test.play(&maker("echo 99 > price.h")).tests("make test");
+    test.go(&["--auto-merge"]).ended("stopped", "tests_failed", 13);
+    assert_eq!(test.git(["show", "main:price.h"]), "10");
+}
+
+#[test]
+fn r_05_a_compiled_module_does_not_stand_in_for_its_deleted_source() {
+    let script = "python3 -m compileall -q -b lib; PYTHONPATH=lib python3 -c 'import calc; assert calc.add(1, 2) == 3'";
+    // Python may be installed where no sandbox lets a test look.
+    let test = repository(script).unsandboxed();
+    test.file("lib/calc.py", "def add(a, b):\n    return a + b\n").file("lib/other.py", "pass\n");
+    test.commit("A module");
+    let test = test.play(&maker("git rm -q lib/calc.py")).tests("sh tests/run.sh");
+    test.go(&["--auto-merge"]).ended("stopped", "tests_failed", 13);
+}
+
+/// Without a sandbox a build can write beside its copy.
+#[test]
+fn r_05_what_a_test_left_beside_its_copy_is_removed_too() {
+    let script = "[ -f ../beside/ok ] && exit 0; grep -q '^line 1$' src/app.txt && mkdir ../beside && touch ../beside/ok";
+    let test = repository(script).play(&maker(BREAKS)).tests("sh tests/run.sh").unsandboxed();
+    test.go(&["--auto-merge"]).ended("stopped", "tests_failed", 13);
+}
+
+#[test]
+fn r_05_what_one_cycle_leaves_is_not_in_the_copy_of_the_next() {
+    let deed = "rm -f src/app.txt; echo $ARCHEFLOW_CYCLE > src/app.txt; \
+                if [ $ARCHEFLOW_CYCLE = 1 ]; then echo 'mkdir -p build; touch build/skip' > hook.sh; else echo : > hook.sh; fi";
+    let script = "[ -f build/skip ] && exit 0\nsh hook.sh\ngrep -q '^line 1$' src/app.txt\n";
+    let test = repository(script);
+    test.file("hook.sh", ":\n");
+    test.commit("A hook");
+    let test = test.play(&maker(deed)).tests("sh tests/run.sh");
+    let first = test.go(&["--auto-merge", "--workflow", "standard"]);
+    let first = if first.json["reason"] == "tests_failed" {
+        test.run(&["continue", &first.id, "--one-more-cycle", "--unattended"])
+    } else {
+        first
+    };
+    assert!(first.events("tests.done").len() >= 2, "{first}");
+    assert!(first.events("tests.done").iter().all(|done| done["result"] == "failed"), "{first}");
+    assert!(test.git(["show", "main:src/app.txt"]).contains("line 1\n"), "it landed");
+}
+
+#[test]
+fn r_05_a_loop_tests_each_step_in_a_copy_of_its_own() {
+    let world = World::new();
+    world.write("tests.sh", "");
+    world.shell("printf 'build/\\n' > .gitignore; git add -A; git commit -qm Ignore");
+    world.turns("actor", &[done("echo 3 > price.txt"), done("echo 4 > price.txt")]);
+    world.turns("judge", &[says("Judge", "PASS", "Human", "")]);
+    let command = "[ -d build ] && exit 0; mkdir build; grep -q '^[12]$' price.txt";
+    let mut start = world.command(PROGRAM);
+    start.args(["loop", "start", "Show the prices with tax", "--project", "till", "--json"]);
+    start.args(["--agent", &world.agent(), "--test-command", command]);
+    let seen = crate::agent_loop::seen(&start.output().unwrap());
+    assert_ne!(seen.state(), "approval", "{:#}", seen.object);
+    assert_eq!(world.price(), "1");
+}
