@@ -16,7 +16,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use archeflow_host::notify;
-use archeflow_host::platform::process::restrict_umask;
+use archeflow_host::platform::{inherited, process::restrict_umask};
 use archeflow_host::proc::signals::survive_size_limits;
 use archeflow_host::telemetry;
 
@@ -26,6 +26,8 @@ use archeflow_host::telemetry;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    // Before there is a thread, and in the part of us inside a sandbox as well.
+    inherited::keep_from_programs();
     let arguments: Vec<OsString> = std::env::args_os().collect();
     // Once per process that is started, so it does not wait for the rest.
     if let Some(entered) = commands::sandboxed::run(&arguments) {

@@ -60,6 +60,8 @@ mod doctor;
 mod domains;
 #[path = "e2e/entries.rs"]
 mod entries;
+#[path = "e2e/escapes.rs"]
+mod escapes;
 #[path = "e2e/eval.rs"]
 mod eval;
 #[path = "e2e/eval_run.rs"]

@@ -12,6 +12,7 @@ pub mod children;
 pub mod confine;
 pub mod files;
 pub mod folder_watch;
+pub mod inherited;
 pub mod machine;
 pub mod poll;
 pub mod process;

@@ -14,6 +14,7 @@ use super::bwrap::{DISPENSABLE, NAMES, SYSTEM};
 use super::inside::{self, InsideFault, InsideOrder, InsideReport};
 use super::policy::{SandboxNetwork, SandboxPolicy};
 use crate::platform::confine::{self, MissingRestrictions, RestrictedNetwork, Restriction};
+use crate::platform::inherited;
 
 /// The hidden subcommand.
 pub(super) const ARGUMENT: &str = "__sandbox";
@@ -49,6 +50,7 @@ pub(super) fn arguments(
 pub(super) fn run(policy: &str, order: &str, program: &OsString, args: &[OsString]) -> io::Result<i32> {
     let policy: SandboxPolicy = serde_json::from_str(policy).map_err(io::Error::other)?;
     let order: InsideOrder = serde_json::from_str(order).map_err(io::Error::other)?;
+    inherited::close_all_but(order.report);
     let mut report = File::from(confine::take_over(order.report)?);
     inside::reported(&mut report, |report| become_confined(&policy, report, program, args))
 }

@@ -18,6 +18,7 @@ use super::policy::{ProxyAccess, SandboxLimits};
 use super::proxy;
 use crate::platform::children;
 use crate::platform::confine::{self, Limited};
+use crate::platform::inherited;
 use crate::platform::process::{self, Pid, Signal, getpid};
 use crate::platform::table;
 
@@ -95,6 +96,8 @@ impl InsideFault {
 /// When the order can't be read or the limits can't be set: nothing was started then.
 pub fn run(order: &str, program: &OsString, args: &[OsString]) -> io::Result<i32> {
     let order: InsideOrder = serde_json::from_str(order).map_err(io::Error::other)?;
+    // Nothing has been opened here yet. Bubblewrap hands on whatever it got.
+    inherited::close_all_but(order.report);
     let mut report = File::from(confine::take_over(order.report)?);
     reported(&mut report, |report| first_process(&order, report, program, args))
 }

@@ -1,0 +1,50 @@
+//! Ways out of the sandbox that attacks found (rows R of the red team's second list): each test has the number of its row.
+//! They are tried at each level that this machine has.
+
+use std::fs;
+
+use crate::harness::{TASK, Test, each};
+use crate::sandbox::without_bwrap;
+use crate::user::PROGRAM;
+
+/// A run whose tests and Maker do this, with all that is there and without bubblewrap.
+fn at_each_level(check: impl Fn(Test) + Sync) {
+    each([false, true], |only_landlock| {
+        let test = Test::new();
+        let path = only_landlock.then(|| without_bwrap(&test));
+        check(path.into_iter().fold(test, |test, path| test.env("PATH", path)));
+    });
+}
+
+/// What the tests of the last run printed.
+fn tests_said(test: &Test) -> String {
+    let id = test.run_ids().pop().unwrap();
+    fs::read_to_string(test.repo.join(format!(".archeflow/artifacts/{id}/base-tests.log"))).unwrap()
+}
+
+fn made(first: &str) -> String {
+    format!(
+        "== maker ==\n{first}\nsh echo made >> src/app.txt; echo case >> tests/check_test.sh\ncommit Work\n\
+         say <<END\n## Summary\n\nDone.\n\n## Tests\n\nall pass\n\nSTATUS: DONE\nEND\n\n"
+    )
+}
+
+/// Prints and refuses what is open besides the streams and the shell's own copies of them.
+const OPEN: &str = "for n in 3 4 5 6 7 8 9; do if test -e /proc/self/fd/$n; then echo open: $n; exit 1; fi; done; echo nothing is open";
+
+#[test]
+fn r_02_what_the_caller_has_open_is_not_open_inside() {
+    at_each_level(|test| {
+        let (secret, log) = (test.base().join("secret"), test.base().join("log"));
+        fs::write(&secret, "precious").unwrap();
+        let test = test.play(&made(&format!("sh {OPEN}"))).tests(&format!("{OPEN}; sh tests/check.sh"));
+        let files = format!("exec 7</ 9<'{}' 8>>'{}'; exec \"$0\" \"$@\"", secret.display(), log.display());
+        let mut shell = test.command("sh");
+        shell.args(["-c", &files, PROGRAM]).args(test.arguments(TASK, &["--auto-merge"]));
+        let output = shell.current_dir(&test.repo).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}\n{}", tests_said(&test));
+        assert!(tests_said(&test).contains("nothing is open"), "{said}");
+        assert!(test.read("src/app.txt").ends_with("made\n"), "{said}");
+    });
+}
