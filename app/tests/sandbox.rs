@@ -133,7 +133,8 @@ fn said(ended: &JobEnd) -> String {
 }
 
 /// What must fail at both levels, and leave everything as it was.
-const STOPPED: [(&str, &str); 12] = [
+const STOPPED: [(&str, &str); 13] = [
+    ("changing a setting of the kernel", ": > /proc/sys/kernel/panic"),
     ("reading the user's keys", "cat $VICTIM/.ssh/id_rsa"),
     ("listing what lies beside", "ls $VICTIM"),
     ("writing the user's checkout", "echo x > $USERS/a"),
@@ -195,6 +196,26 @@ fn s_12_m_c21_m_s8_bubblewrap_stops_what_reaches_out_and_lets_work_go_on() -> io
 #[test]
 fn s_12_m_c21_m_s8_landlock_stops_what_reaches_out_and_lets_work_go_on() -> io::Result<()> {
     holds(&landlock(), &STOPPED, &WORKING)
+}
+
+/// Whoever may build a sandbox is its root, and could mount what is covered once more.
+#[test]
+fn r_01_a_sandbox_within_does_not_uncover_the_settings_of_the_kernel() -> io::Result<()> {
+    let needs = ClientNeeds { own_sandbox: true, ..ClientNeeds::default() };
+    let maker = |facts: SandboxFacts<'_>, tree: &Path| SandboxPolicy::for_maker(facts, tree, &needs);
+    for script in [
+        ": > /proc/sys/kernel/panic",
+        "unshare -Ur sh -c ': > /proc/sys/kernel/panic'",
+        "unshare -Urm sh -c 'umount -l /proc/sys; : > /proc/sys/kernel/panic'",
+        "unshare -Urm sh -c 'mount -o remount,bind,rw /proc/sys; : > /proc/sys/kernel/panic'",
+        "unshare -Urmpf sh -c 'mount -t proc proc /proc && : > /proc/sys/kernel/panic'",
+        "mkdir p && unshare -Urmpf sh -c 'mount --bind /proc p && : > p/sys/kernel/panic'",
+    ] {
+        let scene = Scene::new()?;
+        let ended = scene.run(&bwrap(), scene.policy(maker), script);
+        assert!(matches!(ended.cause, Cause::Exited(code) if code != 0), "{script}: {}", said(&ended));
+    }
+    Ok(())
 }
 
 #[test]

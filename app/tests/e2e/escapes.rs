@@ -48,3 +48,18 @@ fn r_02_what_the_caller_has_open_is_not_open_inside() {
         assert!(test.read("src/app.txt").ends_with("made\n"), "{said}");
     });
 }
+
+/// Opening one for writing changes nothing.
+const SETTINGS: &str = "for f in /proc/sys/kernel/panic /proc/sys/kernel/core_pattern /proc/sysrq-trigger /proc/mtrr /proc/acpi/wakeup; do \
+     if (: > $f) 2>/dev/null; then echo writable: $f; exit 1; fi; done; echo nothing is writable";
+
+/// As root: other users are kept from it by the kernel.
+#[test]
+fn r_01_no_setting_of_the_kernel_can_be_changed_from_inside() {
+    at_each_level(|test| {
+        let test =
+            test.play(&made(&format!("sh {SETTINGS}"))).tests(&format!("{SETTINGS}; sh tests/check.sh"));
+        let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+        assert!(tests_said(&test).contains("nothing is writable"), "{merged}");
+    });
+}

@@ -158,6 +158,14 @@ fn options(me: &Path, policy: &SandboxPolicy, files: &mut Vec<OwnedFd>) -> Vec<O
         list.words(&["--uid", NOT_ROOT, "--gid", NOT_ROOT]);
     }
     list.words(&["--proc", table::FOLDER, "--dev", "/dev", "--dir", "/run"]);
+    if process::acting_user() == 0 {
+        for interface in kernel_interfaces() {
+            match interface {
+                KernelInterface::Settings(path) => list.pair(READ_ONLY, path, path),
+                KernelInterface::Secret(path) => list.pair(READ_ONLY, "/dev/null", path),
+            }
+        }
+    }
     let can_copy = machine::open_files().is_none_or(|most| most >= FILES_TO_SPARE);
     for entry in system() {
         match entry {
@@ -253,6 +261,43 @@ fn system_entries(path: &'static str) -> Vec<SystemEntry> {
             || vec![SystemEntry::Shown(path)],
             |files| files.into_iter().map(SystemEntry::Copied).collect(),
         ),
+    }
+}
+
+/// A part of `/proc` that is the machine's and no process's. The kernel judges most of them by the user alone: root may
+/// change and read them without any capability and from within every namespace, and a setting such as `core_pattern` starts
+/// programs outside of all of them. What bubblewrap covers by itself depends on its version and leaves out `sys`.
+enum KernelInterface {
+    Settings(PathBuf),
+    /// Readable for root alone.
+    Secret(PathBuf),
+}
+
+const WRITE_BITS: u32 = 0o222;
+const READABLE_BY_ALL: u32 = 0o004;
+
+/// Looked at once, and not from a list: which there are depends on the kernel and its modules.
+fn kernel_interfaces() -> &'static [KernelInterface] {
+    static FOUND: OnceLock<Vec<KernelInterface>> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        let Ok(listing) = fs::read_dir(table::FOLDER) else { return Vec::new() };
+        listing.filter_map(|entry| kernel_interface(entry.ok()?.path())).collect()
+    })
+}
+
+fn kernel_interface(path: PathBuf) -> Option<KernelInterface> {
+    if path.file_name()?.to_str()?.parse::<u32>().is_ok() {
+        return None;
+    }
+    let meta = fs::symlink_metadata(&path).ok()?;
+    if meta.is_symlink() {
+        return None;
+    }
+    let mode = os::mode(&meta);
+    if meta.is_dir() || mode & WRITE_BITS != 0 {
+        Some(KernelInterface::Settings(path))
+    } else {
+        (mode & READABLE_BY_ALL == 0).then_some(KernelInterface::Secret(path))
     }
 }
 
