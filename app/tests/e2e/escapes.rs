@@ -5,7 +5,8 @@ use std::fs;
 
 use crate::harness::{TASK, Test, each};
 use crate::sandbox::without_bwrap;
-use crate::user::PROGRAM;
+use crate::screen::Pty;
+use crate::user::{PROGRAM, as_strs};
 
 /// A run whose tests and Maker do this, with all that is there and without bubblewrap.
 fn at_each_level(check: impl Fn(Test) + Sync) {
@@ -61,5 +62,24 @@ fn r_01_no_setting_of_the_kernel_can_be_changed_from_inside() {
             test.play(&made(&format!("sh {SETTINGS}"))).tests(&format!("{SETTINGS}; sh tests/check.sh"));
         let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
         assert!(tests_said(&test).contains("nothing is writable"), "{merged}");
+    });
+}
+
+#[test]
+fn r_03_the_terminal_of_the_user_is_not_open_inside() {
+    at_each_level(|test| {
+        let open = "t=$(cat tests/pts); if (: < $t) 2>/dev/null || (: > $t) 2>/dev/null; then echo open: $t; exit 1; fi; \
+                    echo kept from $t";
+        let test = test.play(&made(&format!("sh {open}"))).tests(&format!("{open}; sh tests/check.sh"));
+        let script =
+            "tty > tests/pts && git add -A && git commit -qm 'Name the terminal' && exec \"$0\" \"$@\"";
+        let arguments = test.arguments(TASK, &["--auto-merge"]);
+        let program = [&["sh", "-c", script, PROGRAM][..], &as_strs(&arguments)].concat();
+        let (code, said) = Pty::run(&test, &program, (100, 30)).says("merged");
+        assert!(
+            code == 0 && tests_said(&test).contains("kept from /dev/pts/"),
+            "{}",
+            String::from_utf8_lossy(&said)
+        );
     });
 }

@@ -1,8 +1,8 @@
 //! Where there are no user namespaces: Landlock, a filter of system calls and limits, which this program puts on itself
 //! before it becomes the other one.
 //!
-//! It keeps less than `bwrap` does: the machine's processes stay visible, there is no loopback of its own, permissions of
-//! files outside can be changed, and a client can't build a sandbox of its own in it.
+//! It keeps less than `bwrap` does: the machine's processes stay visible, there is no loopback and no terminal of its own,
+//! permissions of files outside can be changed, and a client can't build a sandbox of its own in it.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -19,9 +19,9 @@ use crate::platform::inherited;
 /// The hidden subcommand.
 pub(super) const ARGUMENT: &str = "__sandbox";
 
-/// Devices that programs expect to write to.
-const DEVICES: [&str; 7] =
-    ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/random", "/dev/urandom", "/dev/ptmx"];
+/// Devices that programs expect to write to. No terminal: those that a program makes can't be told from the user's, which
+/// it could write to and read from. Not `/dev/shm` either: what others share there can't be told from its own.
+const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
 /// Both halves of what the subcommand is told, as one argument each.
 pub(super) fn arguments(
@@ -81,7 +81,7 @@ pub(super) fn restrict(policy: &SandboxPolicy) -> io::Result<MissingRestrictions
     readable.push(PROCESSES.into());
     readable.extend(policy.readable.iter().cloned());
     let mut writable: Vec<PathBuf> = DEVICES.iter().map(PathBuf::from).collect();
-    writable.extend([TERMINALS.into(), policy.home.clone(), policy.tmp.clone()]);
+    writable.extend([policy.home.clone(), policy.tmp.clone()]);
     writable.extend(policy.writable.iter().cloned());
     let network = match &policy.network {
         SandboxNetwork::Full => RestrictedNetwork::Full,
@@ -103,6 +103,3 @@ pub(super) fn restrict(policy: &SandboxPolicy) -> io::Result<MissingRestrictions
 
 /// Programs look themselves up there. What it shows of others is what the kernel shows everybody.
 const PROCESSES: &str = crate::platform::table::FOLDER;
-
-/// Terminals that programs make. Not `/dev/shm`: what others share there can't be told from what is the program's own.
-const TERMINALS: &str = "/dev/pts";
