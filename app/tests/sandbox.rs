@@ -91,7 +91,7 @@ impl Scene {
             stderr: Sink::memory(),
             limits: JobLimits { total: Duration::from_secs(120), ..JobLimits::default() },
             tag: format!("sandbox-test-{}-{}", std::process::id(), self.folder.path().display()),
-            sandbox: Some(Sandbox { level: level.clone(), policy, me: me() }),
+            sandbox: Some(Sandbox { level: level.clone(), policy, me: me(), decoys: Vec::new() }),
         }
     }
 

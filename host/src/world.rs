@@ -344,7 +344,7 @@ impl World {
             checkout: self.places.root(),
             choice,
         });
-        Ok(Some(Sandbox { level: level.clone(), policy, me: self.me.clone() }))
+        Ok(Some(Sandbox { level: level.clone(), policy, me: self.me.clone(), decoys: Vec::new() }))
     }
 
     /// The version a client prints, asked for once.

@@ -2,6 +2,7 @@
 //! They are tried at each level that this machine has.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use crate::harness::{TASK, Test, each};
 use crate::sandbox::without_bwrap;
@@ -82,4 +83,25 @@ fn r_03_the_terminal_of_the_user_is_not_open_inside() {
             String::from_utf8_lossy(&said)
         );
     });
+}
+
+#[test]
+fn r_01_a_bubblewrap_that_lets_programs_out_is_not_used() {
+    let test = Test::new();
+    let path = without_bwrap(&test);
+    let script = format!(
+        "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift 2; name=$1; order=$2; shift 3\n\
+         exec {PROGRAM} \"$name\" \"$order\" {PROGRAM} \"$@\"\n"
+    );
+    let bwrap = test.write("bin/bwrap", &script);
+    fs::set_permissions(&bwrap, fs::Permissions::from_mode(0o755)).unwrap();
+    let test = test.env("PATH", path).play("");
+    let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+    assert_eq!(merged.events("session.start")[0]["sandbox"], "landlock", "{merged}");
+    let doctor = test.run(&["doctor"]);
+    assert!(
+        doctor.stdout.contains("bwrap is not used: ") && doctor.stdout.contains("can be read"),
+        "{doctor}"
+    );
+    assert_eq!(fs::read_dir(test.base().join("tmp")).unwrap().count(), 0, "the bait is removed");
 }

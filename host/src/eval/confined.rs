@@ -70,7 +70,7 @@ impl CommandWorld {
                     choice,
                 };
                 let policy = SandboxPolicy::for_command(facts, place.tree);
-                Some(Sandbox { level: level.clone(), policy, me: self.me.clone() })
+                Some(Sandbox { level: level.clone(), policy, me: self.me.clone(), decoys: Vec::new() })
             }
         };
         let job = Job {

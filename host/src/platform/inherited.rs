@@ -40,6 +40,12 @@ pub fn close_all_but(kept: RawFd) {
     }
 }
 
+/// The numbers of the files that are open above the standard streams.
+pub fn still_open() -> Vec<RawFd> {
+    // SAFETY: it asks for a flag of a number, which fails if nothing is open under it, as under that of the list itself.
+    open_numbers().into_iter().filter(|number| unsafe { libc::fcntl(*number, libc::F_GETFD) } >= 0).collect()
+}
+
 #[cfg(target_os = "linux")]
 fn mark_all() -> Option<()> {
     close_range(FIRST, RawFd::MAX, libc::CLOSE_RANGE_CLOEXEC)

@@ -6,7 +6,9 @@ pub use rustix::termios::{isatty, tcgetpgrp};
 
 use std::io;
 use std::os::fd::AsFd;
+use std::path::Path;
 
+use rustix::fs::{Mode, OFlags, open};
 use rustix::termios::{
     LocalModes, OptionalActions, OutputModes, QueueSelector, SpecialCodeIndex, tcflush, tcgetattr,
     tcgetwinsize, tcsetattr,
@@ -29,6 +31,13 @@ pub fn keep_signals(terminal: impl AsFd) -> io::Result<()> {
     modes.special_codes[SpecialCodeIndex::VMIN] = 0;
     modes.special_codes[SpecialCodeIndex::VTIME] = 0;
     Ok(tcsetattr(&terminal, OptionalActions::Now, &modes)?)
+}
+
+/// Whether this process may read from or write to a terminal by its name. It does not become its own.
+pub fn can_open(terminal: &Path) -> bool {
+    let tried =
+        |access| open(terminal, access | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty());
+    tried(OFlags::RDONLY).is_ok() || tried(OFlags::WRONLY).is_ok()
 }
 
 /// Forgets what was typed and not read.

@@ -12,7 +12,7 @@ use super::policy::{PolicyMount, ProxyAccess, SandboxNetwork, SandboxPolicy};
 use crate::platform::{confine, files as os, machine, process, table};
 
 /// Where the program finds us.
-const ME: &str = "/run/archeflow/archeflow";
+pub(super) const ME: &str = "/run/archeflow/archeflow";
 
 /// Where it finds the socket of the proxy.
 pub(super) const SOCKET: &str = "/run/archeflow/proxy.sock";

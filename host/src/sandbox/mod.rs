@@ -15,9 +15,11 @@ pub mod policy;
 pub mod probe;
 pub mod proxy;
 mod seatbelt;
+mod selftest;
 mod toolchains;
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, PipeReader};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -47,6 +49,9 @@ pub fn enter(arguments: &[OsString]) -> Option<io::Result<i32>> {
             };
             Some(fallback::run(policy, order, program, args))
         }
+        [_, name, attempts] if name == selftest::ARGUMENT => {
+            Some(attempts.to_str().map_or_else(|| Err(garbled()), selftest::run))
+        }
         _ => None,
     }
 }
@@ -62,6 +67,8 @@ pub struct Sandbox {
     pub policy: SandboxPolicy,
     /// This program, a part of which runs inside.
     pub me: PathBuf,
+    /// Files and folders that are open when it starts and must not be open inside: the probe looks for them there.
+    pub decoys: Vec<PathBuf>,
 }
 
 /// What to start in place of a program.
@@ -97,6 +104,9 @@ impl Sandbox {
             SandboxLevel::Absent { why, .. } => return Err(io::Error::other(why.clone())),
         };
         files.push(writer);
+        for decoy in &self.decoys {
+            files.push(File::open(decoy)?.into());
+        }
         Ok(SandboxedStart { program, args, files, report })
     }
 

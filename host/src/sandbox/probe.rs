@@ -1,12 +1,14 @@
-//! Which means this machine has, found out by trying them with the flags that are really used.
+//! Which means this machine has, found out by trying them with the flags that are really used, and by trying to get out.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use super::policy::{SandboxLimits, SandboxNetwork, SandboxPolicy};
-use super::{Sandbox, seatbelt};
+use super::selftest::{self, Bait};
+use super::{Sandbox, bwrap, seatbelt};
 use crate::platform::{caveats, confine, files as os};
 use crate::proc::{self, Cause, Job, JobLimits, NotStarted, Sink, Watch};
 
@@ -28,6 +30,8 @@ const INSTALL: &str = "install bubblewrap (apt install bubblewrap, dnf install b
 const ALLOW: &str = "AppArmor keeps programs from making user namespaces; allow it for bwrap with a profile \
     (/etc/apparmor.d/bwrap with `userns,`) or for all programs with \
     `sysctl kernel.apparmor_restrict_unprivileged_userns=0`";
+
+const REPLACE: &str = "use the bubblewrap of your distribution in its newest version, and please report this";
 
 const NAMESPACES: &str = "allow user namespaces (`sysctl kernel.unprivileged_userns_clone=1`; in a container, \
     start it with a seccomp profile that allows them)";
@@ -78,16 +82,23 @@ pub fn find(me: &Path, path: &OsString) -> SandboxLevel {
             let level = SandboxLevel::Bubblewrap { program };
             match works(me, &level) {
                 Ok(()) => return level,
-                Err(why) if confine::restricts_namespaces() => (format!("bwrap fails: {why}"), ALLOW),
-                Err(why) => (format!("bwrap fails: {why}"), NAMESPACES),
+                Err(Unusable::Leaks(why)) => (format!("bwrap is not used: {why}"), REPLACE),
+                Err(Unusable::Fails(why)) => {
+                    let remedy = if confine::restricts_namespaces() { ALLOW } else { NAMESPACES };
+                    (format!("bwrap fails: {why}"), remedy)
+                }
             }
         }
     };
     let level = SandboxLevel::Landlock { why: why.clone(), remedy: remedy.to_owned() };
     match works(me, &level) {
         Ok(()) => level,
-        Err(other) => SandboxLevel::Absent {
+        Err(Unusable::Fails(other)) => SandboxLevel::Absent {
             why: format!("{why}, and Landlock fails: {other}"),
+            remedy: format!("To get it: {remedy}"),
+        },
+        Err(Unusable::Leaks(other)) => SandboxLevel::Absent {
+            why: format!("{why}, and Landlock is not used: {other}"),
             remedy: format!("To get it: {remedy}"),
         },
     }
@@ -101,15 +112,54 @@ fn macos() -> SandboxLevel {
     SandboxLevel::Absent { why, remedy: "It belongs to macOS.".to_owned() }
 }
 
-/// Whether a program can be started under a policy that has every part of a real one.
-fn works(me: &Path, level: &SandboxLevel) -> Result<(), String> {
-    let private = std::env::temp_dir();
+/// Why a level can't be used.
+enum Unusable {
+    /// No program can be started.
+    Fails(String),
+    /// What must not be possible inside is.
+    Leaks(String),
+}
+
+/// The exit code of the self-test when it found a way out.
+const WAY_OUT: i32 = 125;
+
+/// Whether a program can be started under a policy that has every part of a real one, and is kept in: it is the part of us
+/// that tries to get out.
+fn works(me: &Path, level: &SandboxLevel) -> Result<(), Unusable> {
+    let own_terminals = matches!(level, SandboxLevel::Bubblewrap { .. });
+    let bait = Bait::lay(own_terminals);
+    let bait = bait.map_err(|error| Unusable::Fails(format!("no temporary folder can be made: {error}")))?;
+    let job = job(me, level, &bait).map_err(|error| Unusable::Fails(error.to_string()))?;
+    let ended = proc::run(job, &Watch::new(), &mut |_, _| {});
+    let said = String::from_utf8_lossy(&ended.stderr.bytes).trim().replace('\n', "; ");
+    let why = match ended.cause {
+        Cause::Exited(0) => return Ok(()),
+        Cause::Exited(WAY_OUT) => return Err(Unusable::Leaks(said.replacen("sandbox: ", "", 1))),
+        Cause::Exited(code) if said.is_empty() => format!("exit {code}"),
+        Cause::Exited(_) => said,
+        Cause::Signaled(signal) => format!("killed by signal {signal}"),
+        Cause::Silent | Cause::TooLong | Cause::Stopped => "it did not end".to_owned(),
+        Cause::OverLimit(what) => what,
+        Cause::NotStarted(NotStarted::Sandbox(why)) => why,
+        Cause::NotStarted(why) => why.to_string(),
+    };
+    Err(Unusable::Fails(why))
+}
+
+fn job(me: &Path, level: &SandboxLevel, bait: &Bait) -> io::Result<Job> {
+    // Bubblewrap has it at a place of its own, and nothing else of its folder.
+    let (program, readable) = match level {
+        SandboxLevel::Bubblewrap { .. } => (PathBuf::from(bwrap::ME), Vec::new()),
+        SandboxLevel::Landlock { .. } | SandboxLevel::Seatbelt | SandboxLevel::Absent { .. } => {
+            (me.to_path_buf(), vec![me.to_path_buf()])
+        }
+    };
     let policy = SandboxPolicy {
         cwd: "/".into(),
-        home: private.clone(),
-        tmp: private,
+        home: bait.private.clone(),
+        tmp: bait.private.clone(),
         writable: Vec::new(),
-        readable: Vec::new(),
+        readable,
         sealed: Vec::new(),
         masked: Vec::new(),
         mounts: Vec::new(),
@@ -119,10 +169,9 @@ fn works(me: &Path, level: &SandboxLevel) -> Result<(), String> {
         env: Vec::new(),
         npm_cache: None,
     };
-    let sandbox = Sandbox { level: level.clone(), policy, me: me.to_path_buf() };
-    let job = Job {
-        program: "/bin/sh".into(),
-        args: vec!["-c".into(), "exit 0".into()],
+    Ok(Job {
+        program: program.into(),
+        args: vec![selftest::ARGUMENT.into(), bait.attempts.text()?.into()],
         env: Vec::new(),
         cwd: "/".into(),
         stdin: Vec::new(),
@@ -130,18 +179,11 @@ fn works(me: &Path, level: &SandboxLevel) -> Result<(), String> {
         stderr: Sink::Memory { keep: 4096 },
         limits: JobLimits { total: Duration::from_secs(20), ..JobLimits::default() },
         tag: format!("sandbox-probe-{}", crate::platform::process::getpid().as_raw_nonzero()),
-        sandbox: Some(sandbox),
-    };
-    let ended = proc::run(job, &Watch::new(), &mut |_, _| {});
-    let said = String::from_utf8_lossy(&ended.stderr.bytes).trim().replace('\n', "; ");
-    match ended.cause {
-        Cause::Exited(0) => Ok(()),
-        Cause::Exited(code) if said.is_empty() => Err(format!("exit {code}")),
-        Cause::Exited(_) => Err(said),
-        Cause::Signaled(signal) => Err(format!("killed by signal {signal}")),
-        Cause::Silent | Cause::TooLong | Cause::Stopped => Err("it did not end".to_owned()),
-        Cause::OverLimit(what) => Err(what),
-        Cause::NotStarted(NotStarted::Sandbox(why)) => Err(why),
-        Cause::NotStarted(why) => Err(why.to_string()),
-    }
+        sandbox: Some(Sandbox {
+            level: level.clone(),
+            policy,
+            me: me.to_path_buf(),
+            decoys: vec!["/".into()],
+        }),
+    })
 }
