@@ -923,7 +923,7 @@ fn af_109_cl_09_cl_12_af_190_af_191_stops() {
 }
 
 #[test]
-fn d1_to_d6_d8_j_04_j_07_objections() {
+fn j_04_j_07_objections() {
     let mut page = Page::open("objections");
     page.check("Ends", |row| {
         scenario(row);

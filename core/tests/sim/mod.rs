@@ -5,6 +5,7 @@
 
 pub(crate) mod chance;
 pub(crate) mod corrections;
+pub(crate) mod facts;
 pub(crate) mod ledger;
 pub(crate) mod life;
 pub(crate) mod loops;

@@ -14,6 +14,7 @@ use archeflow_core::model::{
     Verdict, Workflow, pipeline_team, team,
 };
 
+use super::facts::{exit_code, fits};
 use super::world::CHANGED;
 
 type Kept = Result<(), String>;
@@ -1465,45 +1466,4 @@ fn proven(finding: &Finding) -> bool {
         .iter()
         .any(|citation| citation.line > 0 && citation.holds == Some(true) && citation.related != Some(false));
     finding.reproduction.is_some() || finding.evidence.contains("$ ") || related
-}
-
-#[expect(clippy::unnested_or_patterns, reason = "one pair to a line")]
-fn fits(order: &Event, report: &Event) -> bool {
-    matches!(
-        (order, report),
-        (Event::Order(Order::AgentStart(_)), Event::Report(Report::AgentComplete(_)))
-            | (Event::Order(Order::AgentStart(_)), Event::Report(Report::AgentFailed(_)))
-            | (Event::Order(Order::AgentStart(_)), Event::Report(Report::AgentTimeout(_)))
-            | (Event::Order(Order::AgentStart(_)), Event::Report(Report::AgentLost(_)))
-            | (Event::Order(Order::PreflightStart(_)), Event::Report(Report::PreflightDone(_)))
-            | (Event::Order(Order::MergeStart(_)), Event::Report(Report::MergeBuilt(_)))
-            | (Event::Order(Order::MergeStart(_)), Event::Report(Report::RunMerged(_)))
-            | (Event::Order(Order::TestsStart(_)), Event::Report(Report::TestsDone(_)))
-            | (Event::Order(Order::HookStart(_)), Event::Report(Report::HookDone(_)))
-            | (Event::Order(Order::MergeIntent(_)), Event::Report(Report::RunMerged(_)))
-            | (Event::Order(Order::MergeIntent(_)), Event::Report(Report::MergeRefused(_)))
-            | (Event::Order(Order::RevertStart(_)), Event::Report(Report::RevertBuilt(_)))
-            | (Event::Order(Order::RevertIntent(_)), Event::Report(Report::RunReverted(_)))
-            | (Event::Order(Order::RevertIntent(_)), Event::Report(Report::RevertRefused(_)))
-            | (Event::Order(Order::QuestionAsked(_)), Event::Report(Report::QuestionAnswered(_)))
-            | (Event::Order(Order::QuestionAsked(_)), Event::Report(Report::QuestionDeferred(_)))
-    )
-}
-
-/// D-16, written down a second time.
-fn exit_code(complete: &RunComplete) -> u8 {
-    if matches!(complete.status, RunStatus::Merged | RunStatus::DryRun) {
-        return 0;
-    }
-    match complete.reason {
-        Reason::Discarded => 0,
-        Reason::MergeConflict | Reason::BaseMoved => 12,
-        Reason::TestsFailed | Reason::PostMergeTests | Reason::RedBase => 13,
-        Reason::MaxCycles | Reason::UnparsableReview => 14,
-        Reason::TestCommandBroken | Reason::SetupFailed | Reason::GitFault => 30,
-        Reason::AgentFailures if complete.status == RunStatus::Failed => 30,
-        Reason::ProviderBusy | Reason::NotSignedIn => 31,
-        Reason::Budget => 11,
-        _ => 10,
-    }
 }
