@@ -36,7 +36,7 @@ pub(super) fn measure(bench: &Bench) -> Rows {
         return Ok(rows);
     }
     let policy = SandboxPolicy::for_command(facts, &tree);
-    let with = cpu(&tree, Some(&Sandbox { level, policy, me: bench.program.clone() }))?;
+    let with = cpu(&tree, Some(&Sandbox { level, policy, me: bench.program.clone(), decoys: Vec::new() }))?;
     rows.push(Row {
         what: format!("sandbox ({name}): CPU time of a start beyond none"),
         floor: None,
