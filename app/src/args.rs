@@ -224,7 +224,7 @@ pub(crate) struct RunArgs {
     /// Allow merging without a test command
     #[arg(long)]
     pub(crate) no_tests: bool,
-    /// Command that installs what the tests need, run once per lock file, e.g. 'npm ci'
+    /// Command that installs what the tests need, run once per tree, e.g. 'npm ci'
     #[arg(long, value_name = "CMD")]
     pub(crate) setup_command: Option<String>,
     /// Start although tests fail on the base commit, and land if no other test fails then

@@ -299,7 +299,7 @@ fn text(agent: Option<&str>, proposed: &ProposedCommands) -> String {
         "# archeflow's configuration for this repository. Read from the commit a run begins with.\n\
          # Every key and where its value comes from: archeflow config show\n\n\
          # The command that decides whether a tree is good. It runs on exactly the tree that lands.\n{}\n\
-         # The command that installs what the tests need. It runs once per lock file.\n{}\n\
+         # The command that installs what the tests need. It runs once for each tree that is tested.\n{}\n\
          # Who works, unless --agent or your own configuration names another.\n{agent}\n\
          # fast, standard or thorough; chosen from the task if not set.\n# workflow: standard\n",
         line("test_command", &proposed.tests, "make test"),

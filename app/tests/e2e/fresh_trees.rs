@@ -138,3 +138,39 @@ fn r_05_a_loop_tests_each_step_in_a_copy_of_its_own() {
     assert_ne!(seen.state(), "approval", "{:#}", seen.object);
     assert_eq!(world.price(), "1");
 }
+
+/// The setup of a change runs files of the change. What it made for one that was discarded serves no other.
+#[test]
+fn r_04_what_a_discarded_change_installed_does_not_test_the_next_one() {
+    let install = |runner: &str| format!("mkdir -p node_modules; {runner} node_modules/check.sh\n");
+    let repository = || {
+        let test = Test::new().unshadowed();
+        test.file(".gitignore", "node_modules\n").file("package-lock.json", "{\"v\":1}\n");
+        test.file("setup.sh", install("cp tests/check.sh"));
+        test.commit("A setup");
+        test.tests("sh node_modules/check.sh")
+    };
+    let lock = "echo '{\"v\":2}' > package-lock.json";
+    let poison =
+        format!("printf 'mkdir -p node_modules; echo exit 0 > node_modules/check.sh\\n' > setup.sh; {lock}");
+    let setup = ["--setup-command", "sh setup.sh"];
+    let test = repository().play(&maker(&poison));
+    let waits = test.go(&[setup.as_slice(), &["--unattended"]].concat());
+    assert_eq!(waits.json["status"], "awaiting_merge", "{waits}");
+    assert_eq!(waits.events("tests.done")[0]["setup"]["result"], "passed", "{waits}");
+    test.run(&["discard", &waits.id]);
+    let test = test.play(&maker(&format!("{lock}; {BREAKS}")));
+    let ended = test.go(&[setup.as_slice(), &["--auto-merge"]].concat());
+    ended.ended("stopped", "tests_failed", 13);
+}
+
+#[test]
+fn r_04_the_checks_of_a_loop_have_what_the_setup_makes() {
+    let world = World::new();
+    world.shell("printf 'deps/\\n' > .gitignore; git add -A; git commit -qm Ignore");
+    let mut start = world.command(PROGRAM);
+    start.args(["loop", "start", "Show the prices with tax", "--project", "till", "--json"]);
+    start.args(["--config", world.write("config.yaml", "setup_command: mkdir deps\n").to_str().unwrap()]);
+    start.args(["--agent", &world.agent(), "--test-command", "test -d deps"]);
+    crate::agent_loop::seen(&start.output().unwrap()).is("approval", 10);
+}

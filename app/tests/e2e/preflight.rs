@@ -76,7 +76,7 @@ fn u_10_a_tree_that_passed_is_not_tested_again_before_the_next_run() {
 }
 
 #[test]
-fn u_10_a_setup_is_made_once_per_lock_file_and_shown_to_every_checkout() {
+fn u_10_a_setup_is_made_once_per_tree_and_shown_to_every_checkout() {
     let maker = "== maker ==\nsh cat deps/tool > seen.txt; ! echo x > deps/other\n\
                  sh echo x >> src/app.txt; echo y >> tests/check_test.sh; rm seen.txt\n\
                  commit Do it\nsay <<END\nDone.\n\nSTATUS: DONE\nEND\n\n";
@@ -89,7 +89,10 @@ fn u_10_a_setup_is_made_once_per_lock_file_and_shown_to_every_checkout() {
     let done = &merged.events("preflight.done")[0]["setup"];
     assert_eq!((&done["result"], &done["reused"]), (&json!("passed"), &json!(null)), "{merged}");
     let again = test.go(&setup).ended("merged", "approved", 0);
-    assert_eq!(again.events("preflight.done")[0]["setup"]["reused"], true, "{again}");
+    let setup_again = &again.events("preflight.done")[0]["setup"];
+    assert_eq!(setup_again["reused"], true, "{again}");
+    let landed = &merged.events("run.merged")[0]["commit"];
+    assert_eq!(&setup_again["from"], landed, "the journal says which commit was set up\n{again}");
     assert_eq!(test.git(["status", "--porcelain"]), "");
     assert_eq!(test.git(["ls-files", "deps"]), "", "it is no part of the change");
     fs::write(test.repo.join("package-lock.json"), "{\"a\": 1}\n").unwrap();

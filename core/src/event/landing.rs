@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::SetupRun;
 use crate::model::{FailAction, HookPoint, MergeStrategy, Oid, Seq};
 
 /// Build the merge commit in a separate worktree (D-03).
@@ -113,6 +114,9 @@ pub struct TestsStart {
 pub struct TestsDone {
     pub start_seq: Seq,
     pub tree: Oid,
+    /// How the copy was set up, where there is a setup command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<SetupRun>,
     pub result: Tested,
     /// The exit code, where there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -41,9 +41,12 @@ impl PreflightDone {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetupRun {
     pub result: Tested,
-    /// What an earlier run set up for the same lock files is used.
+    /// What was set up before for the same tree is used.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reused: bool,
+    /// The commit that was set up then. None in journals from before setups were kept by tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Oid>,
     pub duration_ms: u64,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub artifact: String,

@@ -29,7 +29,7 @@ settings! {
             "Command that tests a tree. Run before landing.", unset "none";
         #[serde(skip_serializing_if = "Option::is_none")]
         setup_command: Option<String> = None, "setup_command", Command, Guarded,
-            "Command that installs what the tests need, such as `npm ci`. Run once per lock file.", unset "none";
+            "Command that installs what the tests need, such as `npm ci`. Run once per tree.", unset "none";
         /// U-10. Not so in journals from before it was.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         preflight: bool = true, "preflight", Switch, Guarded,

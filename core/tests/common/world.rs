@@ -383,6 +383,7 @@ impl World {
             Order::TestsStart(tests) => TestsDone {
                 start_seq: seq,
                 tree: tests.tree.clone(),
+                setup: None,
                 result: self.test(),
                 exit: None,
                 duration_ms: 1,
@@ -415,6 +416,7 @@ impl World {
         let setup = start.setup_command.as_ref().map(|_| SetupRun {
             result: tested(self.base_setup.as_deref()),
             reused: false,
+            from: None,
             duration_ms: 1,
             artifact: artifact.clone(),
             lines: lines.clone(),

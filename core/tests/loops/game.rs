@@ -394,6 +394,7 @@ impl Game {
             Order::TestsStart(start) => TestsDone {
                 start_seq,
                 tree: start.tree.clone(),
+                setup: None,
                 result: Tested::Passed,
                 exit: Some(0),
                 duration_ms: 1,

@@ -414,6 +414,7 @@ impl World {
                 TestsDone {
                     start_seq: seq,
                     tree: start.tree.clone(),
+                    setup: None,
                     result,
                     exit: Some(i32::from(result != Tested::Passed)),
                     duration_ms: 1,
@@ -917,6 +918,7 @@ fn tried_base(red: u64, chance: &mut Chance, seq: Seq, start: &PreflightStart) -
     let setup = start.setup_command.as_ref().map(|_| SetupRun {
         result: run(red / 4),
         reused: false,
+        from: None,
         duration_ms: 1,
         artifact: artifact.clone(),
         lines: lines.clone(),

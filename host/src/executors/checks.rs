@@ -30,6 +30,7 @@ pub(super) fn tests(world: &World, seq: Seq, start: &TestsStart) -> TestsDone {
     let done = |result, exit, duration_ms, tail| TestsDone {
         start_seq: seq,
         tree: start.tree.clone(),
+        setup: None,
         result,
         exit,
         duration_ms,
@@ -42,20 +43,20 @@ pub(super) fn tests(world: &World, seq: Seq, start: &TestsStart) -> TestsDone {
         Ok(commit) => commit,
         Err(error) => return done(Tested::Broken, None, 0, error.to_string()),
     };
-    let slot = match world.pool.take(WorkspaceKind::Scratch, &world.run_id, &commit) {
+    let mut slot = match world.pool.take(WorkspaceKind::Scratch, &world.run_id, &commit) {
         Ok(slot) => slot,
         Err(error) => return done(Tested::Broken, None, 0, format!("no scratch copy: {error}")),
     };
     let tree = slot.tree();
-    if let Some(setup) = setup::prepare(world, seq, &commit, &tree, &format!("act-setup-{seq}.log"))
-        && setup.run.result != Tested::Passed
-    {
+    let setup = setup::prepare(world, seq, &commit, &mut slot, &format!("act-setup-{seq}.log"));
+    if let Some(setup) = setup.as_ref().filter(|setup| setup.result != Tested::Passed) {
         // The setup worked on the base commit: what it does not cope with is in the change.
-        let what = setup.run.lines.join("\n");
+        let what = setup.lines.join("\n");
         return TestsDone {
-            artifact: setup.run.artifact.clone(),
-            lines: setup.run.lines,
-            ..done(Tested::Failed, None, setup.run.duration_ms, format!("the setup command fails:\n{what}"))
+            setup: Some(setup.clone()),
+            artifact: setup.artifact.clone(),
+            lines: setup.lines.clone(),
+            ..done(Tested::Failed, None, setup.duration_ms, format!("the setup command fails:\n{what}"))
         };
     }
     let ended = in_copy(world, seq, &start.command, &tree, &log, start.limit_ms);
@@ -67,6 +68,7 @@ pub(super) fn tests(world: &World, seq: Seq, start: &TestsStart) -> TestsDone {
         passed.note();
     }
     TestsDone {
+        setup,
         lines: tested.lines,
         failing: tested.failing,
         ..done(tested.result, tested.exit, tested.duration_ms, tested.tail)

@@ -38,13 +38,12 @@ pub(super) fn perform(world: &World, seq: Seq, start: &PreflightStart) -> Prefli
         Ok(commit) => commit,
         Err(error) => return broken(error.to_string()),
     };
-    let slot = match world.pool.take(WorkspaceKind::Scratch, &world.run_id, &commit) {
+    let mut slot = match world.pool.take(WorkspaceKind::Scratch, &world.run_id, &commit) {
         Ok(slot) => slot,
         Err(error) => return broken(format!("no scratch copy: {error}")),
     };
     let tree = slot.tree();
-    let setup: Option<SetupRun> =
-        setup::prepare(world, seq, &commit, &tree, "base-setup.log").map(|end| end.run);
+    let setup: Option<SetupRun> = setup::prepare(world, seq, &commit, &mut slot, "base-setup.log");
     let is_set_up = setup.as_ref().is_none_or(|setup| setup.result == Tested::Passed);
     let tests = start.test_command.as_ref().filter(|_| is_set_up).map(|command| {
         let known = PassedTests::of(world, &commit, command);

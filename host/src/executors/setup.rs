@@ -1,9 +1,13 @@
-//! Dependencies that the setup command installs (U-10): made once per lock file, shown read-only to every checkout.
+//! Dependencies that the setup command installs (U-10): made once per tree, shown to every test of that tree.
 //!
-//! The command runs in a scratch copy that lies at a path of its own, and what it adds to the copy is kept. Later copies
+//! The command runs in a scratch copy that lies at a path of its own, and what it adds to the copy is kept: folders are
+//! shown read-only, files and what builds make are copied, so no test changes them for the next. Later copies
 //! are shown at the same path with these folders in them: programs that a virtual environment installs name that path,
 //! and a package installed from the copy itself is then the one under test, not the one that was set up. That needs
 //! mounts, so without bubblewrap the command runs anew in each copy.
+//!
+//! A setup may run any file of its tree, so it serves that tree only: a change that never lands leaves nothing to
+//! the tests of others.
 //!
 //! Whoever uses a setup holds a lock on it. Deliberately absent: when one is too old to keep ([`crate::cleaning`]).
 
@@ -26,6 +30,7 @@ use super::confined::{OpenedProxy, open_proxy};
 use crate::backends::needs::AgentNeeds;
 use crate::cleaning::disk;
 use crate::git::ObjectId;
+use crate::git::workspace::Slot;
 use crate::platform::files as os;
 use crate::sandbox::{PolicyMount, SandboxChoice, SandboxFacts, SandboxLevel, SandboxNetwork, SandboxPolicy};
 use crate::store::files;
@@ -38,6 +43,8 @@ const DONE: &str = "done.json";
 /// Where copies are shown, and what was added to the first one.
 const TREE: &str = "tree";
 const ADDED: &str = "added";
+/// What is copied into each copy.
+const MADE: &str = "made";
 const TOOLS: &str = "tools";
 /// Locked, shared, by those who use the setup.
 const USED: &str = "used";
@@ -49,11 +56,6 @@ pub struct SetupCommand {
     pub limit_ms: u64,
 }
 
-/// How a setup ended for one commit.
-pub(crate) struct SetupEnd {
-    pub(crate) run: SetupRun,
-}
-
 /// What a setup left.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Dependencies {
@@ -63,8 +65,14 @@ pub(crate) struct Dependencies {
     #[serde(skip)]
     _use: Option<Arc<fs::File>>,
     command: String,
+    /// The commit that was set up.
+    #[serde(default)]
+    commit: String,
     /// Folders in the copy, from its root.
     added: Vec<PathBuf>,
+    /// Files, links, and folders that builds write to.
+    #[serde(default)]
+    made: Vec<PathBuf>,
     /// Package caches of tools that have theirs outside of the copy.
     tools: Vec<String>,
     /// The size of all of it on disk; records from before have none.
@@ -75,38 +83,7 @@ pub(crate) struct Dependencies {
 /// Tools whose packages lie outside of the checkout: the variable that moves them.
 const TOOL_CACHES: [&str; 4] = ["CARGO_HOME", "GOMODCACHE", "BUNDLE_PATH", "GEM_HOME"];
 
-/// Files that say which dependencies there are. The first list wins if a commit has one of it.
-const LOCK_FILES: [&str; 17] = [
-    "package-lock.json",
-    "npm-shrinkwrap.json",
-    "yarn.lock",
-    "pnpm-lock.yaml",
-    "bun.lock",
-    "bun.lockb",
-    "uv.lock",
-    "poetry.lock",
-    "Pipfile.lock",
-    "pdm.lock",
-    "requirements.txt",
-    "requirements-dev.txt",
-    "Cargo.lock",
-    "go.sum",
-    "Gemfile.lock",
-    "composer.lock",
-    "mix.lock",
-];
-const MANIFESTS: [&str; 8] = [
-    "package.json",
-    "pyproject.toml",
-    "setup.py",
-    "setup.cfg",
-    "Cargo.toml",
-    "go.mod",
-    "Gemfile",
-    "composer.json",
-];
-
-/// What builds and tests write. It is made anew in each copy.
+/// What builds and tests write. Each copy has its own.
 const BUILT: [&str; 12] = [
     "target",
     "build",
@@ -142,30 +119,31 @@ const REGISTRIES: [&str; 13] = [
     "repo.hex.pm",
 ];
 
-/// Sets a copy of `commit` up, unless the same was done before. `None` if there is no setup command.
+/// Sets a copy of `commit` up, unless the same tree was before. `None` if there is no setup command.
 pub(crate) fn prepare(
     world: &World,
     seq: Seq,
     commit: &ObjectId,
-    tree: &Path,
+    slot: &mut Slot,
     artifact: &str,
-) -> Option<SetupEnd> {
+) -> Option<SetupRun> {
     let setup = world.setup()?;
     let log = world.artifacts().join(artifact);
-    Some(match try_prepare(world, seq, setup, commit, tree, &log) {
+    Some(match try_prepare(world, seq, setup, commit, slot, &log) {
         Ok((mut run, dependencies)) => {
-            if run.result != Tested::Passed || !run.reused {
+            if run.result != Tested::Passed || run.from.is_none() {
                 artifact.clone_into(&mut run.artifact);
             }
             world.use_dependencies(dependencies);
-            SetupEnd { run }
+            run
         }
-        Err(error) => {
-            let lines = vec![format!("the setup could not be made: {error}")];
-            let (duration_ms, artifact) = (0, String::new());
-            SetupEnd { run: SetupRun { result: Tested::Broken, reused: false, duration_ms, artifact, lines } }
-        }
+        Err(error) => broken(format!("the setup could not be made: {error}")),
     })
+}
+
+fn broken(why: String) -> SetupRun {
+    let (duration_ms, artifact, lines) = (0, String::new(), vec![why]);
+    SetupRun { result: Tested::Broken, reused: false, from: None, duration_ms, artifact, lines }
 }
 
 type Setup = (SetupRun, Option<Dependencies>);
@@ -175,15 +153,13 @@ fn try_prepare(
     seq: Seq,
     setup: &SetupCommand,
     commit: &ObjectId,
-    tree: &Path,
+    slot: &mut Slot,
     log: &Path,
 ) -> io::Result<Setup> {
-    let listed = world.repo.list_dir(commit, b"").map_err(io::Error::other)?;
-    let tracked: BTreeSet<Vec<u8>> = listed.into_iter().map(|entry| entry.path).collect();
-    if !matches!(&world.sandbox, WorldSandbox::On { level: SandboxLevel::Bubblewrap { .. }, .. }) {
-        return Ok((run(world, seq, setup, (tree, &tracked), None, log), None));
-    }
-    let key = key(world, setup, commit)?;
+    let WorldSandbox::On { level: SandboxLevel::Bubblewrap { .. }, choice } = &world.sandbox else {
+        return Ok((run(world, seq, setup, slot, None, log), None));
+    };
+    let key = key(world, setup, commit, choice)?;
     let all = world.state.join(FOLDER);
     let folder = all.join(&key);
     os::private_directory().recursive(true).create(&all)?;
@@ -192,27 +168,46 @@ fn try_prepare(
     let wait = Duration::from_millis(setup.limit_ms.saturating_mul(2));
     let _lock = Lock::take(&locks, &lock_name(&key), wait).map_err(io::Error::other)?;
     if let Some(found) = Dependencies::open(&folder) {
+        found.lay_into(&slot.tree())?;
         let (duration_ms, artifact, lines) = (0, String::new(), Vec::new());
-        let run = SetupRun { result: Tested::Passed, reused: true, duration_ms, artifact, lines };
+        let from = Some(found.commit.clone());
+        let run = SetupRun { result: Tested::Passed, reused: true, from, duration_ms, artifact, lines };
         return Ok((run, Some(found)));
     }
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
-    for part in [TREE, ADDED, TOOLS] {
+    for part in [TREE, ADDED, MADE, TOOLS] {
         os::private_directory().recursive(true).create(folder.join(part))?;
     }
-    let run = run(world, seq, setup, (tree, &tracked), Some(&folder), log);
+    let run = run(world, seq, setup, slot, Some(&folder), log);
     if run.result != Tested::Passed {
         let _ = fs::remove_dir_all(&folder);
         return Ok((run, None));
     }
-    let added = added(tree, &tracked, false)?;
-    for path in &added {
-        let to = folder.join(ADDED).join(path);
+    let found = keep(world, setup, commit, &slot.tree(), &folder)?;
+    // Its first copy is as all later ones will be: what the command changed in files of the commit is not kept.
+    slot.renew().map_err(io::Error::other)?;
+    found.lay_into(&slot.tree())?;
+    Ok((run, Some(found)))
+}
+
+/// Moves what the command added to the copy into the folder of the setup.
+fn keep(
+    world: &World,
+    setup: &SetupCommand,
+    commit: &ObjectId,
+    tree: &Path,
+    folder: &Path,
+) -> io::Result<Dependencies> {
+    let listed = world.repo.list_dir(commit, b"").map_err(io::Error::other)?;
+    let tracked: BTreeSet<Vec<u8>> = listed.into_iter().map(|entry| entry.path).collect();
+    let AddedPaths { folders: added, others: made } = added(tree, &tracked)?;
+    for (path, part) in added.iter().map(|path| (path, ADDED)).chain(made.iter().map(|path| (path, MADE))) {
+        let to = folder.join(part).join(path);
         to.parent().map_or(Ok(()), fs::create_dir_all)?;
         fs::rename(tree.join(path), &to)?;
-        if path.ends_with("node_modules") {
+        if part == ADDED && path.ends_with("node_modules") {
             NODE_CACHES.iter().try_for_each(|cache| fs::create_dir_all(to.join(cache)))?;
         }
     }
@@ -220,32 +215,23 @@ fn try_prepare(
         fs::read_dir(folder.join(TOOLS).join(name)).is_ok_and(|mut found| found.next().is_some())
     };
     let tools = TOOL_CACHES.iter().filter(used).map(|name| (*name).to_owned()).collect();
-    let command = setup.command.clone();
-    let _use = Some(Arc::new(hold_use(&folder)?));
-    let bytes = Some(disk::usage(&folder));
-    let found = Dependencies { folder: folder.clone(), _use, command, added, tools, bytes };
+    let (command, commit) = (setup.command.clone(), commit.to_string());
+    let _use = Some(Arc::new(hold_use(folder)?));
+    let bytes = Some(disk::usage(folder));
+    let found =
+        Dependencies { folder: folder.to_path_buf(), _use, command, commit, added, made, tools, bytes };
     let text = serde_json::to_vec(&found).map_err(io::Error::other)?;
     files::write_atomic(&folder.join(DONE), &text).map_err(io::Error::other)?;
-    Ok((run, Some(found)))
+    Ok(found)
 }
 
-/// The same command for the same lock files gives the same dependencies.
-fn key(world: &World, setup: &SetupCommand, commit: &ObjectId) -> io::Result<String> {
-    let files = world.repo.list_dir(commit, b"").map_err(io::Error::other)?;
-    let name = |path: &[u8]| String::from_utf8_lossy(path).rsplit('/').next().unwrap_or_default().to_owned();
-    let named = |names: &[&str]| -> Vec<String> {
-        let found = files.iter().filter(|entry| names.contains(&name(&entry.path).as_str()));
-        found.map(|entry| format!("{} {}", entry.oid, String::from_utf8_lossy(&entry.path))).collect()
-    };
-    let mut says = named(&LOCK_FILES);
-    if says.is_empty() {
-        says = named(&MANIFESTS);
-    }
+/// The same command in the same tree and sandbox gives the same dependencies. No file of the tree is left out: the command
+/// may run or read any of them.
+fn key(world: &World, setup: &SetupCommand, commit: &ObjectId, choice: &SandboxChoice) -> io::Result<String> {
+    let tree = world.repo.tree_of(commit).map_err(io::Error::other)?;
+    let sandbox = format!("{} {choice:?}", world.sandbox.name());
     let mut hasher = blake3::Hasher::new();
-    for part in [world.repo.id(), &setup.command, std::env::consts::ARCH]
-        .into_iter()
-        .chain(says.iter().map(String::as_str))
-    {
+    for part in [world.repo.id(), tree.as_str(), &setup.command, &sandbox, std::env::consts::ARCH] {
         hasher.update(part.as_bytes());
         hasher.update(&[0]);
     }
@@ -257,26 +243,23 @@ fn run(
     world: &World,
     seq: Seq,
     setup: &SetupCommand,
-    (tree, tracked): (&Path, &BTreeSet<Vec<u8>>),
+    slot: &mut Slot,
     folder: Option<&Path>,
     log: &Path,
 ) -> SetupRun {
-    // A copy that was used before may have the empty folders in which dependencies were shown.
-    let clean = || {
-        let left = added(tree, tracked, true).unwrap_or_default();
-        left.iter().for_each(|path| drop(fs::remove_dir_all(tree.join(path))));
-    };
-    clean();
-    let first = attempt(world, seq, setup, tree, folder, log, None);
+    let first = attempt(world, seq, setup, &slot.tree(), folder, log, None);
     let choice = match &world.sandbox {
         WorldSandbox::On { choice, .. } if !choice.full_network => choice,
         WorldSandbox::On { .. } | WorldSandbox::Off => return first,
     };
-    if first.result == Tested::Passed {
+    if first.result == Tested::Passed || world.watch.is_stopping() {
         return first;
     }
-    clean();
-    let mut second = attempt(world, seq, setup, tree, folder, log, Some(choice));
+    // Nothing of the first attempt is left for the second.
+    if let Err(error) = slot.renew() {
+        return broken(error.to_string());
+    }
+    let mut second = attempt(world, seq, setup, &slot.tree(), folder, log, Some(choice));
     second.duration_ms += first.duration_ms;
     second
 }
@@ -290,18 +273,10 @@ fn attempt(
     log: &Path,
     online: Option<&SandboxChoice>,
 ) -> SetupRun {
-    let artifact = String::new();
-    let broken = |error: &io::Error| SetupRun {
-        result: Tested::Broken,
-        reused: false,
-        duration_ms: 0,
-        artifact: String::new(),
-        lines: vec![error.to_string()],
-    };
     let scratch = world.state.join("tmp").join(format!("{}.{seq}.setup", world.tag));
     let opened = match online.map(|choice| registries(world, choice, &scratch)).transpose() {
         Ok(opened) => opened.flatten(),
-        Err(error) => return broken(&error),
+        Err(error) => return broken(error.to_string()),
     };
     let shown = folder.map(|folder| folder.join(TREE));
     let policy = |facts: SandboxFacts<'_>| {
@@ -349,7 +324,8 @@ fn attempt(
         lines.clear();
     }
     let duration_ms = checks::millis(ended.duration);
-    SetupRun { result: end.result, reused: false, duration_ms, artifact, lines }
+    let artifact = String::new();
+    SetupRun { result: end.result, reused: false, from: None, duration_ms, artifact, lines }
 }
 
 fn registries(world: &World, choice: &SandboxChoice, scratch: &Path) -> io::Result<Option<OpenedProxy>> {
@@ -368,30 +344,61 @@ fn replace_variables<'a>(policy: &mut SandboxPolicy, values: impl Iterator<Item 
     }
 }
 
-/// The outermost folders that are not of the commit; those that builds make only if wanted.
-fn added(tree: &Path, tracked: &BTreeSet<Vec<u8>>, built: bool) -> io::Result<Vec<PathBuf>> {
+/// The outermost paths of a copy that are not of its commit, in order.
+#[derive(Default)]
+struct AddedPaths {
+    /// Folders, without those that builds write to.
+    folders: Vec<PathBuf>,
+    others: Vec<PathBuf>,
+}
+
+fn added(tree: &Path, tracked: &BTreeSet<Vec<u8>>) -> io::Result<AddedPaths> {
     let mut of_commit: BTreeSet<PathBuf> = BTreeSet::new();
     for path in tracked {
         of_commit.extend(Path::new(os::name(path)).ancestors().map(Path::to_path_buf));
     }
-    let mut added = Vec::new();
+    let mut added = AddedPaths::default();
     let mut folders = vec![PathBuf::new()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(tree.join(&folder))? {
             let entry = entry?;
-            if !entry.file_type()?.is_dir() || entry.file_name() == ".git" {
+            if entry.file_name() == ".git" {
                 continue;
             }
-            let path = folder.join(entry.file_name());
-            if of_commit.contains(&path) {
+            let (path, kind) = (folder.join(entry.file_name()), entry.file_type()?);
+            let is_known = of_commit.contains(&path);
+            if is_known && kind.is_dir() {
                 folders.push(path);
-            } else if built || !BUILT.iter().any(|built| path.ends_with(built)) {
-                added.push(path);
+            } else if !is_known && kind.is_dir() && !BUILT.iter().any(|built| path.ends_with(built)) {
+                added.folders.push(path);
+            } else if !is_known && (kind.is_dir() || kind.is_file() || kind.is_symlink()) {
+                added.others.push(path);
             }
         }
     }
-    added.sort();
+    added.folders.sort();
+    added.others.sort();
     Ok(added)
+}
+
+/// Copies a file, a link or a folder with all that is in it, as it is; on file systems that can, without its content.
+fn copy(from: PathBuf, to: PathBuf) -> io::Result<()> {
+    let mut left = vec![(from, to)];
+    while let Some((from, to)) = left.pop() {
+        let meta = fs::symlink_metadata(&from)?;
+        if meta.is_symlink() {
+            os::symlink(fs::read_link(&from)?, &to)?;
+        } else if meta.is_dir() {
+            fs::create_dir_all(&to)?;
+            for entry in fs::read_dir(&from)? {
+                let name = entry?.file_name();
+                left.push((from.join(&name), to.join(&name)));
+            }
+        } else if meta.is_file() {
+            fs::copy(&from, &to)?;
+        }
+    }
+    Ok(())
 }
 
 impl Dependencies {
@@ -407,6 +414,12 @@ impl Dependencies {
             .and_then(|file| file.set_modified(std::time::SystemTime::now()));
         let _use = Some(Arc::new(hold_use(folder).ok()?));
         Some(Dependencies { folder: folder.to_path_buf(), _use, ..found })
+    }
+
+    /// Puts into a new copy what is not shown in it.
+    fn lay_into(&self, tree: &Path) -> io::Result<()> {
+        let made = self.folder.join(MADE);
+        self.made.iter().try_for_each(|path| copy(made.join(path), tree.join(path)))
     }
 
     /// Makes the folders in a copy where they are shown. Git does not see empty folders.
@@ -500,4 +513,36 @@ pub(crate) fn size(folder: &Path) -> u64 {
 
 fn recorded(folder: &Path) -> Option<Dependencies> {
     serde_json::from_slice(&files::read_capped(&folder.join(DONE), 1 << 20).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+    use super::*;
+
+    #[test]
+    fn r_04_what_a_setup_made_is_kept_apart_and_copied_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |path: &str| dir.path().join(path);
+        for folder in ["tree/lib/deps", "tree/build/empty", "tree/.git", "tree/lib/target", "new/lib"] {
+            fs::create_dir_all(at(folder)).unwrap();
+        }
+        for file in ["tree/lib/a", "tree/lib/.env", "tree/lib/deps/b", "tree/build/c", "tree/lib/target/d"] {
+            fs::write(at(file), file).unwrap();
+        }
+        os::symlink("lib/a", at("tree/link")).unwrap();
+        os::set_mode(&at("tree/build/c"), 0o755).unwrap();
+        let tracked = BTreeSet::from([b"lib/a".to_vec()]);
+        let found = added(&at("tree"), &tracked).unwrap();
+        assert_eq!(found.folders, [PathBuf::from("lib/deps")]);
+        assert_eq!(found.others, ["build", "lib/.env", "lib/target", "link"].map(PathBuf::from));
+        for path in &found.others {
+            copy(at("tree").join(path), at("new").join(path)).unwrap();
+        }
+        assert!(at("new/build/empty").is_dir() && at("new/lib/target/d").is_file());
+        assert_eq!(os::mode(&fs::metadata(at("new/build/c")).unwrap()) & 0o777, 0o755);
+        assert_eq!(fs::read_link(at("new/link")).unwrap(), PathBuf::from("lib/a"));
+        assert!(!at("new/lib/deps").exists());
+    }
 }

@@ -200,6 +200,7 @@ impl MadeUp {
             Order::TestsStart(tests) => TestsDone {
                 start_seq: seq,
                 tree: tests.tree.clone(),
+                setup: None,
                 result: Tested::Passed,
                 exit: None,
                 duration_ms: 1,

@@ -146,7 +146,7 @@ fn commands(
     let mut asked = proposed;
     let mut project = Some(project);
     for round in 0..TRIES {
-        tell!("\n2/4  Setup: the command that installs what the tests need, once per lock file");
+        tell!("\n2/4  Setup: the command that installs what the tests need, once per tree");
         asked.setup = command(asked.setup.as_ref(), "setup_command")?;
         tell!("\n3/4  Tests: the command that decides whether a tree is good");
         asked.tests = command(asked.tests.as_ref(), "test_command")?;

@@ -87,7 +87,10 @@ fn tone(done: &PreflightDone) -> Tone {
 fn set_up(setup: &SetupRun) -> String {
     let took = seconds(setup.duration_ms);
     match setup.result {
-        Tested::Passed if setup.reused => "set up before".to_owned(),
+        Tested::Passed if setup.reused => match &setup.from {
+            Some(from) => format!("set up before from {}", from.get(..10).unwrap_or(from)),
+            None => "set up before".to_owned(),
+        },
         Tested::Passed => format!("set up ({took})"),
         Tested::Failed => format!("setup FAILED ({took})"),
         Tested::TimedOut => format!("setup timed out ({took})"),

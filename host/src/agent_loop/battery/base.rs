@@ -7,7 +7,7 @@ use archeflow_core::model::CheckEnd;
 use archeflow_core::rules::decisive::compared;
 use serde::{Deserialize, Serialize};
 
-use super::{CheckRun, Counts, OLD_TESTS, Wanted, execute, output, tests};
+use super::{CheckRun, Counts, OLD_TESTS, Wanted, execute, output, set_up, tests};
 use crate::git::ObjectId;
 use crate::git::workspace::WorkspaceKind;
 use crate::store::files;
@@ -75,8 +75,13 @@ fn log(world: &World, wanted: &Wanted<'_>, what: &str) -> std::path::PathBuf {
 
 /// The command on a checkout of the base; nothing where there is none to be had.
 fn run(world: &World, wanted: &Wanted<'_>, base: &ObjectId, check: &CheckRun) -> Option<Option<BaseRun>> {
-    let Ok(slot) = world.pool.take(WorkspaceKind::Scratch, &world.run_id, base) else { return Some(None) };
+    let Ok(mut slot) = world.pool.take(WorkspaceKind::Scratch, &world.run_id, base) else {
+        return Some(None);
+    };
     let tree = slot.tree();
+    if set_up(world, wanted, base, &mut slot)?.is_err() {
+        return Some(None);
+    }
     let what = match name(check) {
         "tests" => "tests-before",
         "linter" => "linter-before",

@@ -9,6 +9,7 @@ mod tools;
 
 use std::path::Path;
 
+use archeflow_core::event::Tested;
 use archeflow_core::model::{CheckEnd, LoopPolicy, Seq};
 use archeflow_core::rules::decisive::{self, FailingLines};
 
@@ -19,9 +20,9 @@ pub use scan::{Scan, Spotted};
 pub use tools::{TOOLS, Tool, ToolKind, When, detected};
 
 use crate::executors::checks::in_copy;
-use crate::executors::tail;
+use crate::executors::{setup, tail};
 use crate::git::ObjectId;
-use crate::git::workspace;
+use crate::git::workspace::{self, Slot};
 use crate::proc::Cause;
 use crate::world::World;
 
@@ -102,11 +103,14 @@ pub fn run(world: &World, wanted: Wanted<'_>) -> Option<BatteryResults> {
         Ok(ids) => ids,
         Err(error) => return Some(unable(&wanted, &error.to_string())),
     };
-    let slot = match world.pool.take(workspace::WorkspaceKind::Scratch, &world.run_id, &commit) {
+    let mut slot = match world.pool.take(workspace::WorkspaceKind::Scratch, &world.run_id, &commit) {
         Ok(slot) => slot,
         Err(error) => return Some(unable(&wanted, &format!("no scratch copy: {error}"))),
     };
     let tree = slot.tree();
+    if let Err(why) = set_up(world, &wanted, &commit, &mut slot)? {
+        return Some(unable(&wanted, &why));
+    }
     let mut ran = vec![match wanted.tests {
         Some(command) => tests(world, &wanted, "tests", command, &tree)?,
         None => missing("tests", "no test command is set"),
@@ -124,6 +128,22 @@ pub fn run(world: &World, wanted: Wanted<'_>) -> Option<BatteryResults> {
     }
     base::compare(world, &wanted, &base, &mut ran)?;
     Some(BatteryResults { ran, scan: scan::look(&world.repo, &base, &commit) })
+}
+
+/// Installs what the checks need; why that failed, if it did. `None` if the user stopped it.
+fn set_up(
+    world: &World,
+    wanted: &Wanted<'_>,
+    commit: &ObjectId,
+    slot: &mut Slot,
+) -> Option<Result<(), String>> {
+    let artifact = format!("check-setup-{}.log", wanted.seq);
+    let Some(done) = setup::prepare(world, wanted.seq, commit, slot, &artifact) else { return Some(Ok(())) };
+    if done.result == Tested::Passed {
+        return Some(Ok(()));
+    }
+    let why = || Err(format!("the setup command fails:\n{}", done.lines.join("\n")));
+    (!world.watch.is_stopping()).then(why)
 }
 
 /// Tests that can't be started are not a project without tests.

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use archeflow_core::model::CheckEnd;
 use archeflow_core::rules::signs::is_test_path;
 
-use super::{CheckRun, OLD_TESTS, Wanted, tests};
+use super::{CheckRun, OLD_TESTS, Wanted, set_up, tests};
 use crate::git::workspace::WorkspaceKind;
 use crate::git::{ObjectId, change};
 use crate::platform::files as os;
@@ -44,8 +44,13 @@ pub(super) fn run(
     let Some(files) = changed_tests(world, base, commit).filter(|files| !files.is_empty()) else {
         return Some(None);
     };
-    let Ok(slot) = world.pool.take(WorkspaceKind::Scratch, &world.run_id, commit) else { return Some(None) };
+    let Ok(mut slot) = world.pool.take(WorkspaceKind::Scratch, &world.run_id, commit) else {
+        return Some(None);
+    };
     let tree = slot.tree();
+    if set_up(world, wanted, commit, &mut slot)?.is_err() {
+        return Some(None);
+    }
     if files.iter().any(|file| put_back(&tree, file).is_err()) {
         return Some(None);
     }

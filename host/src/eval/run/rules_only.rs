@@ -375,6 +375,7 @@ fn preflight(seq: Seq, start: &PreflightStart) -> PreflightDone {
     let setup = start.setup_command.as_ref().map(|_| SetupRun {
         result: Tested::Passed,
         reused: false,
+        from: None,
         duration_ms: 0,
         artifact: String::new(),
         lines: Vec::new(),
@@ -396,6 +397,7 @@ fn passed(seq: Seq, tree: &str) -> TestsDone {
     TestsDone {
         start_seq: seq,
         tree: tree.to_owned(),
+        setup: None,
         result: Tested::Passed,
         exit: Some(0),
         duration_ms: 0,

@@ -93,6 +93,15 @@ impl Slot {
         self.forget_at()
     }
 
+    /// Makes a copy for commands anew, as it was handed out.
+    pub fn renew(&mut self) -> Result<(), Error> {
+        let Some(commit) = self.base.clone().filter(|_| self.kind == WorkspaceKind::Scratch) else {
+            return Err(Error::TreeGone { tree: self.tree() });
+        };
+        let owner = self.owner();
+        self.prepare(&owner, &commit)
+    }
+
     /// Removes the copy and our own git directory beside it, which an agent may have reached into.
     pub fn throw_away(self) -> Result<(), Error> {
         let gone = files::remove(&self.tree()).and_then(|()| files::remove(&self.host_dir()));
