@@ -54,6 +54,8 @@ mod commits;
 mod control;
 #[path = "e2e/corpus.rs"]
 mod corpus;
+#[path = "e2e/deep.rs"]
+mod deep;
 #[path = "e2e/doctor.rs"]
 mod doctor;
 #[path = "e2e/domains.rs"]

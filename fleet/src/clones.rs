@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use archeflow_host::git::{GitEnv, remote};
 use archeflow_host::open::{ProcessEnv, Project};
+use archeflow_host::platform::removal::remove_tree;
 
 use crate::message::Repository;
 use crate::names;
@@ -84,7 +85,7 @@ impl Clones {
             let half = self.folder.join(format!("{}.half", clone.name));
             let failed = |error: std::io::Error| format!("{}: {error}", half.display());
             if half.exists() {
-                fs::remove_dir_all(&half).map_err(failed)?;
+                remove_tree(&half).map_err(failed)?;
             }
             remote::clone(url, &half, &env)?;
             fs::rename(&half, &clone.path).map_err(failed)?;

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use archeflow_core::model::Money;
 use archeflow_host::platform::files as os;
+use archeflow_host::platform::removal::remove_tree;
 use archeflow_host::replica::parts;
 use archeflow_host::sprint::queue::QueueFolder;
 use archeflow_host::store::index::IndexEntry;
@@ -480,7 +481,7 @@ impl Copying<'_> {
         removed(std::fs::remove_file(&path), &path)?;
         if let JournalName::Run(id) = &name {
             let folder = self.mirror.artifacts(&copied.project, id);
-            removed(std::fs::remove_dir_all(&folder), &folder)?;
+            removed(remove_tree(&folder), &folder)?;
             index::remove(&self.mirror.events(&copied.project), id)?;
         }
         Ok(())

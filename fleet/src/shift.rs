@@ -21,6 +21,7 @@ use archeflow_core::sprint::event::RunEnd;
 use archeflow_host::open::ProcessEnv;
 use archeflow_host::platform::files as os;
 use archeflow_host::platform::machine;
+use archeflow_host::platform::removal::remove_tree;
 use archeflow_host::store::lock::{self, Lock};
 use archeflow_host::{probe, proc};
 
@@ -144,7 +145,7 @@ struct ScratchFolder(PathBuf);
 impl ScratchFolder {
     fn make(path: PathBuf) -> std::io::Result<ScratchFolder> {
         if path.exists() {
-            std::fs::remove_dir_all(&path)?;
+            remove_tree(&path)?;
         }
         os::private_directory().create(&path)?;
         Ok(ScratchFolder(path))
@@ -157,7 +158,7 @@ impl ScratchFolder {
 
 impl Drop for ScratchFolder {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        let _ = remove_tree(&self.0);
     }
 }
 

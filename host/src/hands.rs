@@ -12,6 +12,10 @@ use crate::cleaning::disk;
 
 type Work = Box<dyn FnOnce() + Send>;
 
+/// Reading an index calls itself once for each folder in a folder, as deep as a path can be. What is not used costs
+/// nothing.
+const STACK: usize = 4 << 20;
+
 /// Threads that wait for work, each by the channel it waits at.
 struct IdleThreads(Mutex<Vec<Sender<Work>>>);
 
@@ -32,7 +36,7 @@ impl IdleThreads {
             }
         }
         let (send, receive) = channel();
-        let thread = std::thread::Builder::new().name("hand".to_owned()).stack_size(512 * 1024);
+        let thread = std::thread::Builder::new().name("hand".to_owned()).stack_size(STACK);
         thread.spawn(move || self.serve(work, &send, &receive)).map(drop)
     }
 

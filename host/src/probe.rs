@@ -9,6 +9,7 @@ use std::time::Duration;
 use archeflow_core::model::Tier;
 
 use crate::backends::cli::{ALL, Client, CommandInputs, Start};
+use crate::platform::removal::remove_tree;
 use crate::proc::{self, Cause, Job, JobLimits, Sink, Watch};
 
 /// A client that is there.
@@ -132,7 +133,7 @@ fn asked(
     let _ = std::fs::create_dir_all(&home);
     let start = start(client, own, &home);
     let version = version(place, &[env, &start.env].concat());
-    let _ = std::fs::remove_dir_all(&home);
+    let _ = remove_tree(&home);
     (version, start)
 }
 

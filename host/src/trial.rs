@@ -14,6 +14,7 @@ use crate::backends::cli::{Client, CommandInputs, Start};
 use crate::backends::{AgentBackend, Invocation};
 use crate::client_output::ClientOutput;
 use crate::executors::client::{fault_message, listen, unlink_file, write_home};
+use crate::platform::removal::remove_tree;
 use crate::proc::{self, Cause, Job, JobEnd, JobLimits, Sink, Watch};
 
 /// All that is asked.
@@ -60,7 +61,7 @@ impl Trial {
 pub fn ask(agent: &AgentBackend, around: &Around<'_>) -> io::Result<Trial> {
     let folder = around.state.join("tmp").join(format!("try.{}", std::process::id()));
     let asked = ask_in(agent, around, &folder);
-    let _ = std::fs::remove_dir_all(&folder);
+    let _ = remove_tree(&folder);
     asked
 }
 

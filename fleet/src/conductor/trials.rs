@@ -20,6 +20,7 @@ use archeflow_host::clock;
 use archeflow_host::eval::run::{EvalFolder, TrialAgent, TrialCrew, TrialRun, TrialRunEnd};
 use archeflow_host::git::fresh;
 use archeflow_host::platform::machine;
+use archeflow_host::platform::removal::remove_tree;
 use archeflow_host::store::files as disk;
 use serde::{Deserialize, Serialize};
 
@@ -370,7 +371,7 @@ impl TrialCrew for FleetTrials<'_> {
     fn remove(&self, key: &TrialKey) {
         let remote = self.remote(key);
         if remote.exists() {
-            let _ = fs::remove_dir_all(&remote);
+            let _ = remove_tree(&remote);
         }
     }
 

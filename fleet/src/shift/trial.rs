@@ -16,6 +16,7 @@ use archeflow_host::eval::pack;
 use archeflow_host::eval::run::{only_item, run_progress};
 use archeflow_host::open::ProcessEnv;
 use archeflow_host::platform::files as os;
+use archeflow_host::platform::removal::remove_tree;
 use archeflow_host::store::files as disk;
 
 use super::patience::Patience;
@@ -58,14 +59,14 @@ impl Evaluations {
             let used = std::fs::metadata(entry.join(USED)).and_then(|data| data.modified()).ok();
             let age = used.and_then(|used| SystemTime::now().duration_since(used).ok());
             if age.is_some_and(|age| age > UNUSED) {
-                let _ = std::fs::remove_dir_all(&entry);
+                let _ = remove_tree(&entry);
                 continue;
             }
             let is_kept = |clone: &PathBuf| {
                 clone.file_name().and_then(|name| name.to_str()).is_some_and(|name| kept.contains(name))
             };
             for clone in entries(&entry.join(REPOS)).filter(|clone| !is_kept(clone)) {
-                let _ = std::fs::remove_dir_all(clone);
+                let _ = remove_tree(&clone);
             }
         }
     }
@@ -135,7 +136,7 @@ impl Evaluation {
             let half = arm.with_file_name(format!("half-{}", random()));
             pack::unpack(&packed, &half).map_err(|why| format!("its arm is not accepted: {why}"))?;
             if std::fs::rename(&half, &arm).is_err() {
-                let _ = std::fs::remove_dir_all(&half);
+                let _ = remove_tree(&half);
             }
         }
         let agent = match &trial.agent {
@@ -172,7 +173,7 @@ impl Evaluation {
 
     /// Removes the files of a trial that was reported. What can't be removed is removed with the evaluation.
     pub(super) fn forget(&self, clone: &str, run: &str) {
-        let _ = std::fs::remove_dir_all(self.clones.folder().join(clone));
+        let _ = remove_tree(&self.clones.folder().join(clone));
         let _ = std::fs::remove_file(self.agents(run));
     }
 }

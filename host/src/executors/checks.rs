@@ -14,6 +14,7 @@ use super::setup;
 use crate::failpoint;
 use crate::git::ObjectId;
 use crate::git::workspace::WorkspaceKind;
+use crate::platform::removal::remove_tree;
 use crate::proc::{self, Cause, Job, JobLimits, Sink};
 use crate::sandbox::{SandboxFacts, SandboxPolicy};
 use crate::world::World;
@@ -207,7 +208,7 @@ pub(super) fn shell(
         sandbox,
     };
     let ended = proc::run(job, &world.watch, &mut |_, _| {});
-    let _ = std::fs::remove_dir_all(&scratch);
+    let _ = remove_tree(&scratch);
     ended
 }
 

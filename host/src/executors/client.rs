@@ -22,6 +22,7 @@ use crate::client_output::usage_files::UsageFiles;
 use crate::client_output::{ClientFault, ClientOutput, LINE_AT_MOST, read_line};
 use crate::git::{ObjectId, runner};
 use crate::platform::files::{open_beneath, with_mode};
+use crate::platform::removal::remove_tree;
 use crate::sandbox::policy::program_folders;
 use crate::telemetry::tools::ToolLog;
 use crate::world::{World, WorldSandbox};
@@ -306,7 +307,7 @@ pub(super) struct Spoken {
 /// Removes the homes of clients; a run that waits for an answer may still need them.
 pub(crate) fn remove_homes(world: &World, outcome: &Outcome) {
     if outcome.status != RunStatus::AwaitingAnswer {
-        let _ = std::fs::remove_dir_all(homes(world));
+        let _ = remove_tree(&homes(world));
     }
 }
 

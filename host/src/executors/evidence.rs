@@ -17,6 +17,7 @@ use crate::backends::cli::ALL;
 use crate::git::ObjectId;
 use crate::git::workspace::{Slot, WorkspaceKind};
 use crate::model_agent::tools::tree::ToolTree;
+use crate::platform::removal::remove_tree;
 use crate::proc::{self, Cause, Job, JobLimits, Sink};
 use crate::sandbox::{SandboxFacts, SandboxPolicy};
 use crate::world::World;
@@ -155,7 +156,7 @@ impl ReproductionTree<'_> {
             sandbox,
         };
         let ended = proc::run(job, &self.world.watch, &mut |_, _| {});
-        let _ = std::fs::remove_dir_all(&scratch);
+        let _ = remove_tree(&scratch);
         ended
     }
 }

@@ -32,6 +32,7 @@ use crate::cleaning::disk;
 use crate::git::ObjectId;
 use crate::git::workspace::Slot;
 use crate::platform::files as os;
+use crate::platform::removal::remove_tree;
 use crate::sandbox::{PolicyMount, SandboxChoice, SandboxFacts, SandboxLevel, SandboxNetwork, SandboxPolicy};
 use crate::store::files;
 use crate::store::lock::{self, Lock};
@@ -175,14 +176,14 @@ fn try_prepare(
         return Ok((run, Some(found)));
     }
     if folder.exists() {
-        fs::remove_dir_all(&folder)?;
+        remove_tree(&folder)?;
     }
     for part in [TREE, ADDED, MADE, TOOLS] {
         os::private_directory().recursive(true).create(folder.join(part))?;
     }
     let run = run(world, seq, setup, slot, Some(&folder), log);
     if run.result != Tested::Passed {
-        let _ = fs::remove_dir_all(&folder);
+        let _ = remove_tree(&folder);
         return Ok((run, None));
     }
     let found = keep(world, setup, commit, &slot.tree(), &folder)?;
@@ -308,7 +309,7 @@ fn attempt(
         policy,
     );
     let end = checks::ended(&ended.cause, setup.limit_ms);
-    let _ = fs::remove_dir_all(&scratch);
+    let _ = remove_tree(&scratch);
     let mut lines: Vec<String> = decisive(&checks::output(log)).into_iter().take(checks::LINES).collect();
     lines.extend(end.why);
     if let Some(opened) = &opened {

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::platform::files::{self as os, Mode, OFlags, open, openat};
+use crate::platform::removal;
 
 /// A path given as bytes, as git gives it.
 pub(super) fn path(bytes: &[u8]) -> &Path {
@@ -87,6 +88,12 @@ pub(super) fn writer_of(name: &str) -> Option<u32> {
     inner.split_once('-')?.0.parse().ok()
 }
 
+/// Folders in folders of a working copy. Deeper ones are nobody's work, and programs that walk them run out of stack.
+pub(super) const DEEPEST: usize = 1_000;
+
+/// Bytes in the path of a folder of a working copy. The kernel takes 4,096 for a file in it.
+pub(super) const LONGEST: usize = 3_800;
+
 /// Whether this is a directory itself, not a link to one.
 pub(super) fn is_real_dir(dir: &Path) -> bool {
     fs::symlink_metadata(dir).is_ok_and(|meta| meta.is_dir())
@@ -108,16 +115,7 @@ pub(crate) fn remove(target: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };
-    if !meta.is_dir() {
-        return fs::remove_file(target);
-    }
-    match fs::remove_dir_all(target) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            open_up(target);
-            fs::remove_dir_all(target)
-        }
-        other => other,
-    }
+    if meta.is_dir() { removal::remove_tree(target) } else { fs::remove_file(target) }
 }
 
 /// Removes the directories above `file` that are empty, up to but not including `top`.
@@ -159,14 +157,19 @@ fn set_dirs(dir: &Path, mode: u32) {
     });
 }
 
-/// Calls `each` on every real directory, before looking into it; not looked into when it answers false.
+/// Calls `each` on every real directory, before looking into it; not looked into when it answers false. Folders beyond the
+/// length of a path are not reached.
 fn walk_dirs(dir: &Path, each: &mut impl FnMut(&Path) -> bool) {
-    if !is_real_dir(dir) || !each(dir) {
+    if !is_real_dir(dir) {
         return;
     }
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            walk_dirs(&entry.path(), each);
+    let mut left = vec![dir.to_path_buf()];
+    while let Some(dir) = left.pop() {
+        if !each(&dir) {
+            continue;
         }
+        let entries = fs::read_dir(&dir).into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        left.extend(folders.map(|entry| entry.path()));
     }
 }

@@ -162,7 +162,7 @@ pub fn list(changes: &[String]) -> String {
 impl CheckoutState {
     fn of(repo: &Repo, checkout: &Checkout) -> Result<Self, runner::Error> {
         let mut files = BTreeMap::new();
-        walk(&checkout.tree, &checkout.tree, &mut files);
+        walk(&checkout.tree, &mut files);
         Ok(Self {
             head: fs::read(checkout.git_dir.join("HEAD")).unwrap_or_default(),
             index: staged(repo, checkout)?,
@@ -195,17 +195,20 @@ impl CheckoutState {
 }
 
 /// Files below a folder, without git's and ours. A folder that can't be read counts as empty.
-fn walk(tree: &Path, folder: &Path, found: &mut BTreeMap<Vec<u8>, FileStamp>) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let (path, name) = (entry.path(), entry.file_name());
-        if name == ".git" || (folder == tree && name == ".archeflow") {
-            continue;
-        }
-        let Ok(meta) = fs::symlink_metadata(&path) else { continue };
-        if meta.is_dir() {
-            walk(tree, &path, found);
-        } else if let Ok(inner) = path.strip_prefix(tree) {
-            found.insert(os::bytes(inner).to_vec(), (os::shape(&meta), os::times(&meta)));
+fn walk(tree: &Path, found: &mut BTreeMap<Vec<u8>, FileStamp>) {
+    let mut left = vec![tree.to_path_buf()];
+    while let Some(folder) = left.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let (path, name) = (entry.path(), entry.file_name());
+            if name == ".git" || (folder == tree && name == ".archeflow") {
+                continue;
+            }
+            let Ok(meta) = fs::symlink_metadata(&path) else { continue };
+            if meta.is_dir() {
+                left.push(path);
+            } else if let Ok(inner) = path.strip_prefix(tree) {
+                found.insert(os::bytes(inner).to_vec(), (os::shape(&meta), os::times(&meta)));
+            }
         }
     }
 }

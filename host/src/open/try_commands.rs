@@ -11,6 +11,7 @@ use crate::config::Settings;
 use crate::executors;
 use crate::git;
 use crate::nonce::nonce;
+use crate::platform::removal::remove_tree;
 use crate::world::{World, allowed_env};
 
 /// How the commands ended, and where their output is.
@@ -69,7 +70,7 @@ impl CommandTrial {
         };
         let done = executors::try_commands(&self.world, &policy, &start);
         if done.is_passed() {
-            std::fs::remove_dir_all(&logs)?;
+            remove_tree(&logs)?;
         }
         Ok(TriedCommands { done, logs })
     }

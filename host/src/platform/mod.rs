@@ -16,6 +16,7 @@ pub mod inherited;
 pub mod machine;
 pub mod poll;
 pub mod process;
+pub mod removal;
 pub mod session;
 pub mod socket;
 pub mod table;

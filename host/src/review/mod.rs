@@ -20,6 +20,7 @@ use crate::git::subject::{self, ReviewSubject, ReviewTarget};
 use crate::git::{Repo, parts, runner};
 use crate::nonce::nonce;
 use crate::open::{self, OpenedRun, Project, RunName, RunRequest};
+use crate::platform::removal::remove_tree;
 use crate::store::journal::Journal;
 use crate::store::{files, index};
 
@@ -83,7 +84,7 @@ impl Project {
         })?;
         let opened = self.judged_by(&taken).and_then(|()| self.open_review(requested, &taken, &fresh));
         if opened.is_err() {
-            let _ = std::fs::remove_dir_all(&fresh);
+            let _ = remove_tree(&fresh);
         }
         opened
     }
@@ -94,7 +95,7 @@ impl Project {
         let fresh = stores(&self.state, &self.repo).join(format!("{}{}", subject::FRESH, nonce()));
         let folder_of = |repo: &Repo, base: &_| self.configured_folder(repo, base);
         let taken = subject::take_folder(&self.repo, &fresh, ask, &folder_of);
-        let _ = std::fs::remove_dir_all(&fresh);
+        let _ = remove_tree(&fresh);
         let taken = taken?;
         let events = self.places.events();
         let runs = index::read(&events).unwrap_or_default().runs;

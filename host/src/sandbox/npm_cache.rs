@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::platform::files as os;
+use crate::platform::removal::remove_tree;
 
 /// The part of the cache that is npm's store of packages.
 pub(super) const STORE: &str = "_cacache";
@@ -38,7 +39,7 @@ impl NpmCache {
     fn prepare_up_to(&self, most: usize) -> io::Result<()> {
         // A command before may have left a link here that leads anywhere.
         match fs::symlink_metadata(&self.own) {
-            Ok(meta) if meta.is_dir() => fs::remove_dir_all(&self.own)?,
+            Ok(meta) if meta.is_dir() => remove_tree(&self.own)?,
             Ok(_) => fs::remove_file(&self.own)?,
             Err(_) => {}
         }

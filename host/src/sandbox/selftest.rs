@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bwrap::SYSTEM;
 use crate::nonce::nonce;
+use crate::platform::removal::remove_tree;
 use crate::platform::{files as os, inherited, terminal};
 
 /// The hidden subcommand.
@@ -78,7 +79,7 @@ impl Bait {
 
 impl Drop for Bait {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
+        let _ = remove_tree(&self.folder);
     }
 }
 

@@ -12,6 +12,7 @@ use super::{CheckRun, OLD_TESTS, Wanted, set_up, tests};
 use crate::git::workspace::WorkspaceKind;
 use crate::git::{ObjectId, change};
 use crate::platform::files as os;
+use crate::platform::removal::remove_tree;
 use crate::world::World;
 
 /// More files are a rewrite of the tests, and putting them back would say little.
@@ -93,7 +94,7 @@ fn put_back(tree: &Path, file: &OldFile) -> io::Result<()> {
     }
     let path = tree.join(&file.path);
     match fs::symlink_metadata(&path) {
-        Ok(meta) if meta.is_dir() => fs::remove_dir_all(&path)?,
+        Ok(meta) if meta.is_dir() => remove_tree(&path)?,
         Ok(_) => fs::remove_file(&path)?,
         Err(_) => {}
     }

@@ -222,7 +222,7 @@ impl<'a> Attempt<'a> {
         let mut confined = match AgentSandbox::make(self.world, &place, &mut begin) {
             Ok(confined) => confined,
             Err(error) => {
-                let _ = std::fs::remove_dir_all(&scratch);
+                let _ = crate::platform::removal::remove_tree(&scratch);
                 return Done::not_started(format!("its sandbox can't be made: {error}"));
             }
         };

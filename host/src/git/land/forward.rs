@@ -333,12 +333,15 @@ fn behind_link(tree: &Path, path: &[u8]) -> bool {
 
 /// Files in a directory that is to become a file, other than those that are removed with it.
 fn strangers(tree: &Path, dir: &[u8], leaves: &BTreeSet<&[u8]>, found: &mut BTreeSet<Vec<u8>>) {
-    for entry in fs::read_dir(tree.join(files::path(dir))).into_iter().flatten().flatten() {
-        let path = [dir, b"/", os::bytes(&entry.file_name())].concat();
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            strangers(tree, &path, leaves, found);
-        } else if !leaves.contains(path.as_slice()) {
-            found.insert(path);
+    let mut left = vec![dir.to_vec()];
+    while let Some(dir) = left.pop() {
+        for entry in fs::read_dir(tree.join(files::path(&dir))).into_iter().flatten().flatten() {
+            let path = [&dir, &b"/"[..], os::bytes(&entry.file_name())].concat();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                left.push(path);
+            } else if !leaves.contains(path.as_slice()) {
+                found.insert(path);
+            }
         }
     }
 }

@@ -104,17 +104,16 @@ fn remove(tree: &Path, path: &[u8]) -> Native<()> {
 
 /// Makes the folders above a path, none of which may be a link.
 fn make_parents(tree: &Path, path: &[u8], made: &mut BTreeSet<Vec<u8>>) -> Native<()> {
-    let Some(end) = path.iter().rposition(|byte| *byte == b'/') else { return Ok(()) };
-    let parent = &path[..end];
-    if made.contains(parent) {
-        return Ok(());
+    let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+    let parents = slashes.map(|(at, _)| &path[..at]).collect::<Vec<_>>();
+    let known = parents.iter().rposition(|parent| made.contains(*parent)).map_or(0, |last| last + 1);
+    for parent in parents.iter().skip(known) {
+        let folder = tree.join(files::path(parent));
+        if fs::create_dir(&folder).is_err() && !files::is_real_dir(&folder) {
+            return Err(AskGit);
+        }
+        made.insert(parent.to_vec());
     }
-    make_parents(tree, parent, made)?;
-    let folder = tree.join(files::path(parent));
-    if fs::create_dir(&folder).is_err() && !files::is_real_dir(&folder) {
-        return Err(AskGit);
-    }
-    made.insert(parent.to_vec());
     Ok(())
 }
 
@@ -143,6 +142,9 @@ fn write_all(objects: &Objects, tree: &Path, wanted: &[Wanted], new: NewFiles) -
 
 fn write_one(objects: &Objects, tree: &Path, (path, kind, oid): &Wanted, new: NewFiles) -> Native<NewEntry> {
     let file = tree.join(files::path(path));
+    if file.as_os_str().len() > files::LONGEST {
+        return Err(AskGit);
+    }
     let stat = match kind {
         FileKind::File | FileKind::Executable => {
             let all = if *kind == FileKind::Executable { 0o777 } else { 0o666 };

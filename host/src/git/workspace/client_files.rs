@@ -30,7 +30,7 @@ impl Slot {
         if !self.is_for_an_agent() {
             return Ok(());
         }
-        let present = below(&self.tree(), &self.tree());
+        let present = below(&self.tree());
         if self.kind == WorkspaceKind::Reader && !present.is_empty() {
             files::open_up(&self.tree());
         }
@@ -112,19 +112,22 @@ fn configuring<'a>(paths: impl Iterator<Item = &'a [u8]>) -> Vec<Vec<u8>> {
     paths.filter(configure).map(<[u8]>::to_vec).collect()
 }
 
-/// The topmost files and folders below `dir` that configure clients. Links are not followed.
-fn below(tree: &Path, dir: &Path) -> Vec<PathBuf> {
+/// The topmost files and folders of a copy that configure clients. Links are not followed.
+fn below(tree: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let Ok(relative) = path.strip_prefix(tree) else { continue };
-        if relative.as_os_str() == ".git" {
-            continue;
-        }
-        if configured_client(&String::from_utf8_lossy(os::bytes(relative))).is_some() {
-            found.push(path);
-        } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            found.extend(below(tree, &path));
+    let mut left = vec![tree.to_path_buf()];
+    while let Some(dir) = left.pop() {
+        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let Ok(relative) = path.strip_prefix(tree) else { continue };
+            if relative.as_os_str() == ".git" {
+                continue;
+            }
+            if configured_client(&String::from_utf8_lossy(os::bytes(relative))).is_some() {
+                found.push(path);
+            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                left.push(path);
+            }
         }
     }
     found

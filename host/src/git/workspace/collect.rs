@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::slot::SlotDifference;
@@ -61,9 +61,9 @@ impl Slot {
         limits: CollectLimits,
     ) -> Result<Collected, Error> {
         self.require_tree()?;
-        self.disarm()?;
+        let too_deep = self.disarm()?;
         files::remove(&self.host_dir().join("index.lock")).map_err(|source| self.io(source))?;
-        let mut notes = Vec::new();
+        let mut notes: Vec<String> = nested_too_deep(&too_deep).into_iter().collect();
         let heads = self.import(base, limits, &mut notes)?;
         let mut stray_heads = heads.others;
         let mut parent = base.clone();
@@ -407,20 +407,35 @@ fn is_work(name: &[u8]) -> bool {
 
 /// Branches kept as files; an agent has no reason for more than a few hundred.
 fn loose(git: &Path, dir: &[u8], found: &mut Vec<ObjectId>) {
-    let path = git.join(files::path(dir));
-    if !files::is_real_dir(&path) || found.len() > 1000 {
-        return;
-    }
-    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-        let name = [dir, b"/", os::bytes(&entry.file_name())].concat();
-        match entry.file_type() {
-            Ok(kind) if kind.is_dir() => loose(git, &name, found),
-            Ok(kind) if kind.is_file() => {
-                found.extend(read(git, &name).and_then(|text| ObjectId::parse(text.trim_ascii_end()).ok()));
+    let mut left = vec![dir.to_vec()];
+    while let Some(dir) = left.pop() {
+        let path = git.join(files::path(&dir));
+        if !files::is_real_dir(&path) || found.len() > 1000 {
+            continue;
+        }
+        for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+            let name = [&dir, &b"/"[..], os::bytes(&entry.file_name())].concat();
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => left.push(name),
+                Ok(kind) if kind.is_file() => {
+                    found.extend(
+                        read(git, &name).and_then(|text| ObjectId::parse(text.trim_ascii_end()).ok()),
+                    );
+                }
+                Ok(_) | Err(_) => {}
             }
-            Ok(_) | Err(_) => {}
         }
     }
+}
+
+/// What is said of folders that were removed because of their depth.
+fn nested_too_deep(paths: &[PathBuf]) -> Option<String> {
+    let mut top = paths.first()?.components().map(|part| part.as_os_str().to_string_lossy());
+    let top = top.next().unwrap_or_default();
+    let count = paths.len();
+    Some(format!(
+        "{count} paths were left out because their folders are nested too deep, such as below {top}"
+    ))
 }
 
 /// Leaves nothing in the agent's object store but plain objects: no link to other stores, no index that could

@@ -68,6 +68,12 @@ pub enum Error {
     ForeignRef { reference: String },
     #[error("{} configures a coding agent and can't be kept out of its working copy: {source}", path.display())]
     ClientFile { path: PathBuf, source: io::Error },
+    #[error(
+        "{start}… is nested too deep: a working copy has at most {} folders in folders and paths of {} bytes",
+        files::DEEPEST,
+        files::LONGEST
+    )]
+    TooDeep { start: String },
     #[error("{} is used by another process", dir.display())]
     Busy { dir: PathBuf },
     #[error("a branch named `archeflow` is in the way of `archeflow/...`; rename it")]

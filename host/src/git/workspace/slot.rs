@@ -159,9 +159,27 @@ impl Slot {
         }
         self.lay_out_host().map_err(|source| self.io(source))?;
         self.host()?.args(["read-tree", "-m", "-u", commit.as_str()]).done()?;
+        self.refuse_deep()?;
         self.hide_client_files(CopyAge::New)?;
         self.protect()?;
         self.set_at(commit)
+    }
+
+    /// Refuses a commit that git could check out and nobody could look at, before anything reads the index.
+    fn refuse_deep(&self) -> Result<(), Error> {
+        let tree = self.tree();
+        let listing = self.host()?.args(["ls-files", "-z"]).done()?.stdout;
+        let is_deep = |path: &&[u8]| {
+            let slashes = path.iter().filter(|byte| **byte == b'/').count();
+            slashes > files::DEEPEST || tree.as_os_str().len() + path.len() > files::LONGEST
+        };
+        match listing.split(|byte| *byte == 0).find(is_deep) {
+            Some(path) => {
+                let start = String::from_utf8_lossy(path).chars().take(SHOWN).collect();
+                Err(Error::TooDeep { start })
+            }
+            None => Ok(()),
+        }
     }
 
     /// Brings index and files from one commit to another without git.
@@ -247,6 +265,7 @@ impl Slot {
             self.forget_at()?;
             if self.move_here(Some(at), commit).is_err() {
                 self.host()?.args(["read-tree", "-m", "-u", commit.as_str()]).done()?;
+                self.refuse_deep()?;
             }
         }
         self.hide_client_files(CopyAge::Used)?;
@@ -280,7 +299,7 @@ impl Slot {
     /// submodules, which we never check out.
     fn remove_hidden(&self) -> Result<(), Error> {
         let tree = self.tree();
-        remove_nested_git(&tree, true).map_err(|source| self.io(source))?;
+        remove_nested_git(&tree).map_err(|source| self.io(source))?;
         for link in self.submodules()? {
             let dir = self.beneath(&link)?;
             if files::is_real_dir(&dir) {
@@ -344,9 +363,10 @@ impl Slot {
         Ok(at)
     }
 
-    /// To be done before our own git looks at a copy that an agent or a command had.
-    pub(super) fn disarm(&self) -> Result<(), Error> {
-        disarm(&self.tree(), WalkedFolder::Top).map_err(|source| self.io(source))
+    /// To be done before our own git looks at a copy that an agent or a command had. Returns what was nested too deep, which
+    /// is gone.
+    pub(super) fn disarm(&self) -> Result<Vec<PathBuf>, Error> {
+        disarm(&self.tree()).map_err(|source| self.io(source))
     }
 
     /// One pass over the working copy, against our own index.
@@ -528,43 +548,58 @@ fn difference(letter: u8, path: &[u8]) -> Option<SlotDifference> {
     Some(SlotDifference { what, path: path.to_vec() })
 }
 
-fn remove_nested_git(dir: &Path, top: bool) -> io::Result<()> {
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        let git = entry.file_name() == ".git";
-        if git && !top {
-            files::remove(&entry.path())?;
-        } else if !git && entry.file_type()?.is_dir() {
-            remove_nested_git(&entry.path(), false)?;
+fn remove_nested_git(top: &Path) -> io::Result<()> {
+    let mut left = vec![top.to_path_buf()];
+    while let Some(dir) = left.pop() {
+        for entry in fs::read_dir(&dir)? {
+            let entry = entry?;
+            let git = entry.file_name() == ".git";
+            if git && dir != top {
+                files::remove(&entry.path())?;
+            } else if !git && entry.file_type()?.is_dir() {
+                left.push(entry.path());
+            }
         }
     }
     Ok(())
 }
 
-/// Removes what git would wait for or read without end (S-06): FIFOs, sockets and devices, which can't be collected
-/// anyway, and in repositories inside the copy whatever leads out of their git directory. Git reads `.gitignore` and
-/// `.gitattributes` of every folder, and `HEAD` and the refs of such a repository.
-fn disarm(dir: &Path, at: WalkedFolder) -> io::Result<()> {
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        let (kind, name) = (entry.file_type()?, entry.file_name());
-        let is_git = name == ".git";
-        let (inner, harmful) = match at {
-            WalkedFolder::Top if is_git => continue,
-            WalkedFolder::Top | WalkedFolder::Work if is_git => (WalkedFolder::Git, !kind.is_dir()),
-            WalkedFolder::Top | WalkedFolder::Work => (WalkedFolder::Work, false),
-            WalkedFolder::Git => (WalkedFolder::Git, kind.is_symlink() || name == "commondir"),
-        };
-        let special = !kind.is_dir() && !kind.is_file() && !kind.is_symlink();
-        if harmful || special {
-            files::remove(&entry.path()).or_else(|_| {
-                os::set_mode(dir, 0o755)?;
-                files::remove(&entry.path())
-            })?;
-        } else if kind.is_dir() {
-            disarm(&entry.path(), inner)?;
+/// So much of a path that is too long is shown.
+const SHOWN: usize = 40;
+
+/// Removes what git would wait for, read without end (S-06) or not survive: FIFOs, sockets and devices, which can't
+/// be collected anyway, in repositories inside the copy whatever leads out of their git directory, and what is nested too
+/// deep. Git reads `.gitignore` and `.gitattributes` of every folder, and `HEAD` and the refs of such a repository. Returns
+/// what was nested too deep, below the copy.
+fn disarm(top: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut too_deep = Vec::new();
+    let mut left = vec![(top.to_path_buf(), WalkedFolder::Top, 0)];
+    while let Some((dir, at, depth)) = left.pop() {
+        for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
+            let (kind, name, path) = (entry.file_type()?, entry.file_name(), entry.path());
+            let is_git = name == ".git";
+            let (inner, harmful) = match at {
+                WalkedFolder::Top if is_git => continue,
+                WalkedFolder::Top | WalkedFolder::Work if is_git => (WalkedFolder::Git, !kind.is_dir()),
+                WalkedFolder::Top | WalkedFolder::Work => (WalkedFolder::Work, false),
+                WalkedFolder::Git => (WalkedFolder::Git, kind.is_symlink() || name == "commondir"),
+            };
+            let special = !kind.is_dir() && !kind.is_file() && !kind.is_symlink();
+            let deep = kind.is_dir() && (depth >= files::DEEPEST || path.as_os_str().len() > files::LONGEST);
+            if deep {
+                too_deep.push(path.strip_prefix(top).unwrap_or(&path).to_path_buf());
+            }
+            if harmful || special || deep {
+                files::remove(&path).or_else(|_| {
+                    os::set_mode(&dir, 0o755)?;
+                    files::remove(&path)
+                })?;
+            } else if kind.is_dir() {
+                left.push((path, inner, depth + 1));
+            }
         }
     }
-    Ok(())
+    Ok(too_deep)
 }
 
 /// Where [`disarm`] is.
@@ -578,16 +613,19 @@ enum WalkedFolder {
 }
 
 /// Whether any file had to be protected.
-fn protect_files(dir: &Path) -> bool {
+fn protect_files(top: &Path) -> bool {
     let mut changed = false;
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        let Ok(meta) = entry.metadata() else { continue };
-        let mode = os::mode(&meta);
-        if meta.is_dir() && entry.file_name() != ".git" {
-            changed |= protect_files(&entry.path());
-        } else if meta.is_file() && mode & 0o222 != 0 {
-            changed = true;
-            drop(os::set_mode(&entry.path(), mode & 0o7555));
+    let mut left = vec![top.to_path_buf()];
+    while let Some(dir) = left.pop() {
+        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+            let Ok(meta) = entry.metadata() else { continue };
+            let mode = os::mode(&meta);
+            if meta.is_dir() && entry.file_name() != ".git" {
+                left.push(entry.path());
+            } else if meta.is_file() && mode & 0o222 != 0 {
+                changed = true;
+                drop(os::set_mode(&entry.path(), mode & 0o7555));
+            }
         }
     }
     changed
