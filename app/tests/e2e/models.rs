@@ -498,6 +498,20 @@ fn r5_i9_m_s7_a_key_goes_to_its_host_and_is_written_nowhere() {
 }
 
 #[test]
+fn r_11_a_key_that_a_provider_echoes_is_written_nowhere() {
+    each(PROVIDERS, |provider| {
+        let server = Server::new(&[("creator", &[Reply::Refuse(401, "", KEY)])]);
+        let (test, spec) = test(provider, &server);
+        let arguments = test.arguments("Add a line", &["--agent", &spec, "--auto-merge"]);
+        let outcome = test.run(&as_strs(&arguments));
+        assert_eq!(outcome.code, 31, "{outcome}");
+        assert!(outcome.stderr.contains("***"), "{outcome}");
+        assert!(!outcome.stderr.contains("sk-canary") && !outcome.stdout.contains("sk-canary"), "{provider}");
+        assert_eq!(files_with_keys(&test.base()), Vec::<String>::new(), "{provider}");
+    });
+}
+
+#[test]
 fn m_s6_a_key_of_one_host_is_not_sent_to_another() {
     let server = Server::new(&[("creator", &[say("no key was asked for")])]);
     let test = Test::new().env("OPENAI_API_KEY", WRONG_KEY);

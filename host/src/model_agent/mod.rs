@@ -18,6 +18,7 @@ pub mod talk;
 mod tests;
 pub mod tools;
 mod turn;
+mod unkeyed;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -240,5 +241,10 @@ pub struct ModelAgentEnv<'a> {
 pub fn run<'a>(task: &'a Task, ground: ModelAgentEnv<'a>) {
     // The key is in our environment; the commands that the model runs get another.
     confine::hide_memory();
-    turn::run(task, ground);
+    let ModelAgentEnv { tree, brief, variables, print } = ground;
+    let key =
+        variables.iter().find(|(name, _)| name == KEY).map(|(_, key)| key.to_string_lossy().into_owned());
+    let key = key.unwrap_or_default();
+    let mut print_unkeyed = |record: &OwnRecord| print(&unkeyed::unkeyed(record, &key));
+    turn::run(task, ModelAgentEnv { tree, brief, variables, print: &mut print_unkeyed });
 }

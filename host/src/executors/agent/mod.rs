@@ -19,8 +19,7 @@ use archeflow_core::event::{
 };
 use archeflow_core::model::{Answer, Change, Role, Status};
 use archeflow_core::read;
-use archeflow_core::rules::ledger::Usage;
-use archeflow_core::rules::prices;
+use archeflow_core::rules::{ledger::Usage, prices, signs::without_credentials};
 use archeflow_core::text::one_line;
 
 use super::client::{self, Seat};
@@ -37,6 +36,7 @@ use crate::git::workspace::{self, Slot};
 use crate::git::{ObjectId, change, runner};
 use crate::hands;
 use crate::platform::files as os;
+use crate::platform::removal::remove_tree;
 use crate::proc::{self, Job, JobLimits, Sink, Stream};
 use crate::sandbox::PrivateFolders;
 use crate::store::files;
@@ -169,7 +169,7 @@ impl<'a> Attempt<'a> {
         let account = self.inputs.start.account.as_str();
         let left = account::shut_for(self.world, account)?;
         let reason = format!("the account {account} is limited, as another run has found out");
-        let mut failed = self.failure_of(Failure::Busy, reason, 0, None);
+        let mut failed = self.failure_of(Failure::Busy, &reason, 0, None);
         (failed.estimated_cost_usd, failed.cost_source) = (Some(Money::ZERO), None);
         failed.reopens_in_ms = Some(left);
         Some(failed.into())
@@ -222,7 +222,7 @@ impl<'a> Attempt<'a> {
         let mut confined = match AgentSandbox::make(self.world, &place, &mut begin) {
             Ok(confined) => confined,
             Err(error) => {
-                let _ = crate::platform::removal::remove_tree(&scratch);
+                let _ = remove_tree(&scratch);
                 return Done::not_started(format!("its sandbox can't be made: {error}"));
             }
         };
@@ -562,7 +562,7 @@ impl<'a> Attempt<'a> {
     }
 
     fn failed(&self, kind: Failure, reason: String, duration_ms: u64, kept_as: Option<String>) -> Report {
-        let failed = self.failure_of(kind, reason, duration_ms, kept_as);
+        let failed = self.failure_of(kind, &reason, duration_ms, kept_as);
         if let Some(reopens_in_ms) = failed.reopens_in_ms {
             account::share_limit(self.world, &self.inputs.start.account, reopens_in_ms);
         }
@@ -576,7 +576,7 @@ impl<'a> Attempt<'a> {
     fn failure_of(
         &self,
         kind: Failure,
-        reason: String,
+        reason: &str,
         duration_ms: u64,
         kept_as: Option<String>,
     ) -> AgentFailed {
@@ -588,7 +588,7 @@ impl<'a> Attempt<'a> {
             archetype: self.inputs.start.archetype.clone(),
             start_seq: self.inputs.seq,
             kind,
-            reason,
+            reason: without_credentials(reason),
             duration_ms,
             kept_as,
             estimated_cost_usd: counted.map(|(cost, _)| cost),
