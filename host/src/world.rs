@@ -20,6 +20,7 @@ use crate::git::workspace::Pool;
 use crate::platform::files as os;
 use crate::proc::Watch;
 use crate::sandbox::{PrivateFolders, Sandbox, SandboxChoice, SandboxFacts, SandboxLevel, SandboxPolicy};
+use crate::store::lock::Lock;
 use crate::store::own_runs::OwnRun;
 use crate::store::places::Places;
 
@@ -73,6 +74,8 @@ pub struct World {
     last_seen: Mutex<Option<SeenState>>,
     /// The refs that keep what this run made, since this process began. Nothing may remove them while it works.
     kept: Mutex<BTreeSet<String>>,
+    /// Held by a run whose landing came too late, until the next try is over: other runs wait with theirs.
+    pub(crate) landing_turn: Mutex<Option<Lock>>,
 }
 
 /// Whether commands run in a sandbox, and in which.
@@ -201,6 +204,7 @@ impl World {
             versions,
             last_seen: Mutex::default(),
             kept: Mutex::default(),
+            landing_turn: Mutex::default(),
         }
     }
 
@@ -315,6 +319,7 @@ impl World {
     pub(crate) fn release(&self) {
         self.copies.release();
         self.use_dependencies(None);
+        *self.landing_turn.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// The sandbox of one command: its private folders are made below `scratch`. `None` when there is to be none.

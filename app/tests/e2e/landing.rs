@@ -1,6 +1,9 @@
 //! Landing on a target that moves, is dirty, or is not where one looks (FAULTS 6F, 6E).
 
+use std::process::Stdio;
+
 use crate::harness::{TASK, Test, review};
+use crate::user::PROGRAM;
 
 /// A run that waits to be landed, and what somebody else does in the user's repository before it is.
 fn waiting(test: &Test, deed: &str) -> String {
@@ -238,4 +241,26 @@ fn m_e15_locks_of_others_on_refs_and_configuration_are_not_broken() {
             test.run(&["merge", &ended.id]).ended("merged", "approved", 0);
         }
     }
+}
+
+/// Each is overtaken by the one before; whoever came too late has the next turn.
+#[test]
+fn r_13_six_runs_at_once_all_land() {
+    let scenes = "== maker ==\nsh f=$(mktemp src/newXXXXXX) && chmod 644 $f && echo made > $f && echo case > tests/$(basename $f)_test.sh\n\
+        commit Work\nsay <<END\n## Summary\n\nDone.\n\n## Tests\n\nall pass\n\nSTATUS: DONE\nEND\n\n";
+    let test = Test::new().unshadowed().play(scenes).tests("sleep 1; sh tests/check.sh");
+    let children: Vec<_> = (0..6)
+        .map(|n| {
+            let arguments = test.arguments(&format!("Add file {n} to the app"), &["--auto-merge"]);
+            let mut command = test.command(PROGRAM);
+            command.args(arguments).current_dir(&test.repo);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let landed = test.git(["ls-tree", "-r", "--name-only", "main", "src/"]);
+    assert_eq!(landed.lines().filter(|line| line.contains("/new")).count(), 6, "{landed}");
 }

@@ -1,7 +1,8 @@
 //! Builds merge candidates and moves the target branch.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, SystemTime};
+use std::sync::PoisonError;
+use std::time::{Duration, Instant, SystemTime};
 
 use archeflow_core::event::{
     Built, LeftOut, Link, MergeBuilt, MergeIntent, MergeRefused, MergeStart, Refusal, Report, RunMerged,
@@ -16,11 +17,18 @@ use crate::git::remote::{self, PushedLanding, RemoteBranch, Turn};
 use crate::git::repo::NO_IDENTITY;
 use crate::git::signing::{Signing, SigningFault};
 use crate::git::{Identity, ObjectId};
+use crate::store::files;
 use crate::store::lock::{self, Lock};
 use crate::world::World;
 
 /// How long another landing on the same target is waited for.
 const WAIT: Duration = Duration::from_secs(120);
+
+/// How long the turn of another run is waited for: its tests and hooks have limits of their own. Then it is tried without.
+const TURN_WAIT: Duration = Duration::from_secs(900);
+
+/// Between two looks whether this run is to stop.
+const TURN_NAP: Duration = Duration::from_millis(200);
 
 /// D-03: a merge commit in a separate worktree, on the target as it is now. Work of other runs that is to land in the same
 /// step comes first; what of it can't come along is left out. A run that landed with another finds that so.
@@ -201,11 +209,13 @@ pub(super) fn land(
         Ok(step) => step,
         Err(what) => return refused(Refusal::Fault, what),
     };
-    let _lock = match lock(world, &intent.target) {
-        Ok(lock) => lock,
-        Err(what) => return refused(Refusal::Busy, what),
-    };
-    let moved = match carry_out(world, &step, since, true) {
+    take_turn(world, &intent.target);
+    let landed = move_target(world, &step, intent, since);
+    // Whoever came too late keeps the turn: nobody else lands while it builds and tests once more.
+    if !matches!(landed, Err((Refusal::Moved, _))) {
+        leave_turn(world);
+    }
+    let moved = match landed {
         Ok(moved) => moved,
         Err((why, detail)) => return refused(why, detail),
     };
@@ -213,6 +223,42 @@ pub(super) fn land(
         return refused(Refusal::Fault, format!("the landed branch is not what was tested: {what}"));
     }
     RunMerged::by(seq, intent, moved).into()
+}
+
+fn move_target(
+    world: &World,
+    step: &Move,
+    intent: &MergeIntent,
+    since: Option<SystemTime>,
+) -> Result<u32, (Refusal, String)> {
+    let _lock = lock(world, &intent.target).map_err(|what| (Refusal::Busy, what))?;
+    carry_out(world, step, since, true)
+}
+
+/// Waits until no other run of this machine is in the middle of landing on this branch once more. A remote has turns of its
+/// own.
+fn take_turn(world: &World, target: &str) {
+    let mut turn = world.landing_turn.lock().unwrap_or_else(PoisonError::into_inner);
+    if turn.is_some() || RemoteBranch::parse(target).is_some() {
+        return;
+    }
+    let begun = Instant::now();
+    while begun.elapsed() < TURN_WAIT && !world.watch.is_stopping() {
+        match named_lock(world, &format!("turn {target}"), TURN_NAP) {
+            Ok(lock) => {
+                *turn = Some(lock);
+                return;
+            }
+            Err(lock::Error::Held { .. }) => {}
+            // The turn is a courtesy: the branch is moved by comparing, with it or without.
+            Err(lock::Error::BadName { .. } | lock::Error::File(_)) => return,
+        }
+    }
+}
+
+/// For whoever does something else than build, test and land.
+pub(super) fn leave_turn(world: &World) {
+    *world.landing_turn.lock().unwrap_or_else(PoisonError::into_inner) = None;
 }
 
 pub(super) fn carry_out(
@@ -325,10 +371,15 @@ fn touched_by(world: &World, step: &Move, work: &ObjectId) -> Result<Vec<Vec<u8>
 }
 
 pub(super) fn lock(world: &World, target: &str) -> Result<Lock, String> {
-    let name = lock::name_for(world.repo.common_dir(), target);
+    named_lock(world, target, WAIT).map_err(text)
+}
+
+fn named_lock(world: &World, what: &str, wait: Duration) -> Result<Lock, lock::Error> {
+    let name = lock::name_for(world.repo.common_dir(), what);
     let folder = world.state.join("locks");
-    crate::platform::files::private_directory().recursive(true).create(&folder).map_err(text)?;
-    Lock::take(&folder, &name, WAIT).map_err(text)
+    let made = crate::platform::files::private_directory().recursive(true).create(&folder);
+    made.map_err(|error| files::Error::io("create", &folder, error))?;
+    Lock::take(&folder, &name, wait)
 }
 
 pub(super) fn step(branch: &str, old: &str, new: &str) -> Result<Move, String> {

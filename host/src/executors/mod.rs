@@ -97,6 +97,13 @@ pub fn perform(
 ) -> Result<(), context::Error> {
     let since = recover_since(run, left_open);
     world.note_setup(run.policy());
+    let lands = matches!(
+        order,
+        Order::MergeStart(_) | Order::TestsStart(_) | Order::HookStart(_) | Order::MergeIntent(_)
+    );
+    if !lands {
+        landing::leave_turn(world);
+    }
     let (world, send) = (Arc::clone(world), inbox.clone());
     match order {
         Order::AgentStart(start) => {
