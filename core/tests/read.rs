@@ -427,6 +427,8 @@ fn one_finding_in_every_form() {
         "### 1. 🔴 CRITICAL (security) src/a.rs:10: SQL from input\n\n**Fix**: bind it\n\n**Evidence**: `x`",
         // D13
         "### 1. CRITICAL, security: SQL from input\nLocation: src/a.rs:10\nFix: bind it\nEvidence: `x`",
+        "**1. CRITICAL, security**: SQL from input\nLocation: src/a.rs:10\nFix: bind it\nEvidence: `x`",
+        "### 1. SQL from input (CRITICAL)\nCategory: security\nLocation: src/a.rs:10\nFix: bind it\nEvidence: `x`",
         "### CRITICAL\nLocation: src/a.rs:10\nCategory: security\nDescription: SQL from input\nFix: bind it\nEvidence: `x`",
         "### Finding 1: SQL from input\n- Severity: CRITICAL\n- Location: src/a.rs:10\n- Category: security\n- Fix: bind it\n- Evidence: `x`",
         "Severity: CRITICAL\nCategory: security\nLocation: src/a.rs:10\nIssue: SQL from input\nSuggestion: bind it\nProof: `x`",

@@ -60,8 +60,8 @@ fn r_06_r_07_text_that_no_diff_shows_and_tests_that_test_less_do_not_land() {
     });
     // What moves a cursor is shown to reviewers as what it is.
     let escapes = r"sh printf 'red \033[2K\rblack\n' >> src/app.txt";
-    let merged = Test::new().unshadowed().play(&making(escapes)).go(&["--auto-merge"]);
-    let brief = merged.briefs("guardian").remove(0);
+    let test = Test::new().unshadowed().play(&making(escapes));
+    let brief = test.go(&["--auto-merge"]).briefs("guardian").remove(0);
     assert!(brief.contains("red \u{241b}[2K\u{240d}black") && !brief.contains('\u{1b}'), "{brief}");
 }
 

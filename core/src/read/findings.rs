@@ -286,6 +286,11 @@ impl<'r, 'a> Reader<'r, 'a> {
         if let Some(draft) = opening(title, self.categories) {
             return self.block(at, draft, Form::Heading);
         }
+        if let Some((title, severity)) = naming::closing(title).filter(|_| labelled) {
+            let mut draft = Draft::of(severity);
+            fill(&mut draft, title, self.categories);
+            return self.block(at, draft, Form::Heading);
+        }
         let inside = self.group.as_ref().filter(|group| group.level < level && level <= 6);
         if let Some(group) = inside.filter(|_| titled && !ticked_off(title)) {
             let mut draft = Draft::of(group.severity);

@@ -3,6 +3,7 @@
 use super::draft::{Draft, FindingField, category, category_flaw};
 use super::naming;
 use super::place;
+use super::sections;
 use super::text::{head, is_dash, is_emoji, is_markup, tail, unbullet};
 use crate::model::CATEGORIES;
 
@@ -186,9 +187,13 @@ fn inline_label(text: &str) -> Option<(FindingField, usize)> {
     })
 }
 
-/// `Finding 1:` and `Issue #2 -` in front of a finding.
+/// `Finding 1:`, `Issue #2 -` and, where a severity follows, `**1.` in front of a finding.
 pub(crate) fn unprefixed(text: &str) -> &str {
     let text = text.trim_start_matches(['*', '_']).trim_start();
+    let bare = sections::unnumber(text);
+    if bare.len() < text.len() && naming::opening(bare).is_some() {
+        return bare;
+    }
     if let Some(rest) = unnamed(text) {
         return rest;
     }

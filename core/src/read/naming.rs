@@ -68,6 +68,13 @@ pub(crate) fn opening(text: &str) -> Option<(Option<&str>, Lead<'_>)> {
     lead.filter(|(_, lead)| !is_tally(lead.rest))
 }
 
+/// `SQL from input (CRITICAL)`: a title and the severity in brackets behind it.
+pub(crate) fn closing(title: &str) -> Option<(&str, Severity)> {
+    let bare = title.trim_end_matches(['*', '_', ' ']);
+    let (title, last) = bare.strip_suffix([')', ']'])?.rsplit_once(['(', '['])?;
+    Some((title.trim_end(), word(last)?))
+}
+
 /// A severity that is bracketed, bold, or followed by a colon, a dash or, in upper case, by a place.
 pub(crate) fn leading(text: &str) -> Option<Lead<'_>> {
     let opener = |c: char| c.is_whitespace() || is_emoji(c) || matches!(c, '*' | '_' | '`' | '[' | '(');
