@@ -8,8 +8,11 @@ use std::sync::LazyLock;
 type ClientNames = (&'static str, &'static [&'static str]);
 
 /// All clients that are known to obey files of a repository, also those that are only reached through a protocol.
-pub const CLIENT_FILES: [ClientNames; 16] = [
-    ("Claude Code", &[".claude", ".claude-plugin", "CLAUDE.md", "CLAUDE.local.md", ".mcp.json"]),
+pub const CLIENT_FILES: [ClientNames; 20] = [
+    (
+        "Claude Code",
+        &[".claude", ".claude-plugin", ".claude.json", "CLAUDE.md", "CLAUDE.local.md", ".mcp.json"],
+    ),
     ("Codex", &[".codex", ".codex-plugin", "AGENTS.md", "AGENTS.override.md", ".agents"]),
     ("Gemini CLI", &[".gemini", "GEMINI.md", ".geminiignore"]),
     ("OpenCode", &[".opencode", "opencode.json", "opencode.jsonc"]),
@@ -45,6 +48,10 @@ pub const CLIENT_FILES: [ClientNames; 16] = [
     ),
     ("OpenHands, Factory and Amp", &[".openhands", ".factory", ".amp", "AGENT.md"]),
     ("Pi, Vibe and Warp", &[".pi", ".vibe", "WARP.md"]),
+    ("Zed", &[".rules", ".zed"]),
+    ("Trae, Replit and Devin", &[".trae", ".replit", ".devin"]),
+    ("Qodo, CodeBuddy and Rovo Dev", &[".qodo", ".codebuddy", ".rovodev"]),
+    ("JetBrains and several clients", &[".idea", "llms.txt"]),
 ];
 
 /// The client that is configured by the file at `path`, if one is. Upper and lower case are the same, as on file
