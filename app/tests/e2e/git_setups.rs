@@ -158,3 +158,16 @@ fn i15_a_plain_run_starts_few_git_processes() {
     assert!(calls.contains("diff-tree"), "they are not written down: {calls}");
     assert!(calls.lines().count() <= MOST_GIT_PROCESSES, "{calls}");
 }
+
+/// Git itself waits for it without end.
+#[test]
+fn r_13_a_pipe_where_git_reads_is_refused() {
+    for place in [".git/info/exclude", ".gitignore", ".gitattributes"] {
+        let test = Test::new().play("");
+        let _ = std::fs::remove_file(test.repo.join(place));
+        test.sh(&format!("mkfifo {place}"));
+        // The auditor asks git.
+        let refused = test.unaudited().go(&["--auto-merge"]);
+        assert!(refused.code != 0 && refused.stderr.contains("it is a pipe"), "{place}: {refused}");
+    }
+}

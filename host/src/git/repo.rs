@@ -161,6 +161,25 @@ pub struct Repo {
     pub(super) known_changes: Arc<super::change::KnownChanges>,
 }
 
+/// What git and this program read of a repository whatever is asked of it, below its own folder and in its working tree.
+const ALWAYS_READ: [&str; 2] = ["info/exclude", "info/attributes"];
+const ALWAYS_READ_IN_TREE: [&str; 3] = [".gitignore", ".gitattributes", ".gitmodules"];
+
+/// A pipe in the place of one of these is waited for without end, by every git.
+fn refuse_pipes(common_dir: &Path, work_tree: Option<&Path>) -> Result<(), Error> {
+    let own = ALWAYS_READ.iter().map(|name| common_dir.join(name));
+    let in_tree =
+        work_tree.into_iter().flat_map(|tree| ALWAYS_READ_IN_TREE.iter().map(|name| tree.join(name)));
+    match own.chain(in_tree).find(|path| fs::metadata(path).is_ok_and(|meta| os::is_pipe(&meta))) {
+        Some(path) => {
+            let source =
+                io::Error::other("it is a pipe, which git would wait for without end; replace it by a file");
+            Err(Error::Io { path, source })
+        }
+        None => Ok(()),
+    }
+}
+
 /// How many stores that borrow from each other are followed.
 const MOST_STORES: usize = 32;
 
@@ -170,6 +189,7 @@ impl Repo {
     pub fn open(path: &Path, state: &Path, env: &GitEnv) -> Result<Repo, Error> {
         runner::check_version_once(&state.join("git-version"))?;
         let Facts { format, git_dir, common_dir, work_tree } = Facts::ask(path, env)?;
+        refuse_pipes(&common_dir, work_tree.as_deref())?;
         let objects = canonical(&common_dir.join("objects"))?;
         let id = blake3::hash(os::bytes(&common_dir)).to_hex()[..16].to_owned();
         let user = UserConfig::read(path, env)?;

@@ -5,7 +5,7 @@ use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
 pub use rustix::fs::{
@@ -65,6 +65,11 @@ pub fn owner_and_mode(stat: &Stat) -> (u32, u32) {
 /// The owner of the file.
 pub fn owner(meta: &Metadata) -> u32 {
     meta.uid()
+}
+
+/// Whether it is a pipe with a name, which whoever opens it waits for.
+pub fn is_pipe(meta: &Metadata) -> bool {
+    meta.file_type().is_fifo()
 }
 
 /// How many names the file has.
