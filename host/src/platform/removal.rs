@@ -99,10 +99,9 @@ fn list(folder: BorrowedFd<'_>) -> Result<Vec<(CString, bool)>, Errno> {
         if name == c"." || name == c".." {
             continue;
         }
-        let kind = match entry.file_type() {
-            FileType::Unknown => kind_at(folder, name)?,
-            known => known,
-        };
+        // Not every file system says it here.
+        let known = Some(entry.file_type()).filter(|kind| *kind != FileType::Unknown);
+        let kind = known.map_or_else(|| kind_at(folder, name), Ok)?;
         names.push((name.to_owned(), kind == FileType::Directory));
     }
     Ok(names)

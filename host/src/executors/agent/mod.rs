@@ -13,14 +13,13 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use archeflow_core::accept;
 use archeflow_core::event::{
     AgentComplete, AgentFailed, AgentLost, AgentTimeout, CostSource, Failure, Money, Report, Tokens,
 };
 use archeflow_core::model::{Answer, Change, Role, Status};
-use archeflow_core::read;
 use archeflow_core::rules::{ledger::Usage, prices, signs::without_credentials};
 use archeflow_core::text::one_line;
+use archeflow_core::{accept, read};
 
 use super::client::{self, Seat};
 use super::confined::{AgentPlace, AgentSandbox};
@@ -169,7 +168,7 @@ impl<'a> Attempt<'a> {
         let account = self.inputs.start.account.as_str();
         let left = account::shut_for(self.world, account)?;
         let reason = format!("the account {account} is limited, as another run has found out");
-        let mut failed = self.failure_of(Failure::Busy, &reason, 0, None);
+        let mut failed = self.failure_of(Failure::Busy, reason, 0, None);
         (failed.estimated_cost_usd, failed.cost_source) = (Some(Money::ZERO), None);
         failed.reopens_in_ms = Some(left);
         Some(failed.into())
@@ -562,7 +561,8 @@ impl<'a> Attempt<'a> {
     }
 
     fn failed(&self, kind: Failure, reason: String, duration_ms: u64, kept_as: Option<String>) -> Report {
-        let failed = self.failure_of(kind, &reason, duration_ms, kept_as);
+        let mut failed = self.failure_of(kind, reason, duration_ms, kept_as);
+        failed.reason = without_credentials(&failed.reason);
         if let Some(reopens_in_ms) = failed.reopens_in_ms {
             account::share_limit(self.world, &self.inputs.start.account, reopens_in_ms);
         }
@@ -576,7 +576,7 @@ impl<'a> Attempt<'a> {
     fn failure_of(
         &self,
         kind: Failure,
-        reason: &str,
+        reason: String,
         duration_ms: u64,
         kept_as: Option<String>,
     ) -> AgentFailed {
@@ -588,7 +588,7 @@ impl<'a> Attempt<'a> {
             archetype: self.inputs.start.archetype.clone(),
             start_seq: self.inputs.seq,
             kind,
-            reason: without_credentials(reason),
+            reason,
             duration_ms,
             kept_as,
             estimated_cost_usd: counted.map(|(cost, _)| cost),
