@@ -11,13 +11,14 @@ mod common {
 use std::collections::{BTreeMap, BTreeSet};
 
 use archeflow_core::event::{
-    Decision, DecisionPoint, Entry, Event, EvidenceDone, Order, Ran, Share, Tracked, Trend, Unfounded, Verb,
+    Decision, DecisionPoint, Entry, Event, EvidenceDone, Order, Ran, Share, TestsRan, Tracked, Trend,
+    Unfounded, Verb,
 };
 use archeflow_core::model::{
     ARCHETYPES, Boundaries, CATEGORIES, Change, ChangedFile, Citation, Convergence, Counted, Destination,
     Domain, FileStatus, Finding, Flaw, Models, Outcome, Overlap, PROGRAM, Participant, Phase, Proposal,
-    Raised, Reason, Role, RunStatus, Severity, Sight, Sign, Signs, Status, Strategy, Tier, Workflow,
-    ZeroPolicy, pipeline_team, team,
+    Raised, Reason, Role, RunStatus, Severity, Sight, Sign, Signs, Status, Strategy, TestCounts, Tier,
+    Workflow, ZeroPolicy, pipeline_team, team,
 };
 use archeflow_core::projections::view::passed_over;
 use archeflow_core::read;
@@ -29,7 +30,9 @@ use archeflow_core::rules::keeping::{self, KeepDecision, RunFate};
 use archeflow_core::rules::proposals::{self, ProjectFiles, ProposedCommand};
 use archeflow_core::rules::run_names::{self, Meaning, NamedRun, RunState, RunUse};
 use archeflow_core::rules::selection::{Wishes, select};
-use archeflow_core::rules::{alternatives, evidence, pollution, raised, routing, signs, tiers, trial};
+use archeflow_core::rules::{
+    alternatives, evidence, pollution, raised, ran, red_base, routing, signs, tiers, trial,
+};
 use archeflow_core::settings::KeepSettings;
 
 use common::page::{Page, Row, folder};
@@ -610,6 +613,25 @@ fn u_10_preflight() {
         let names = read::failing_tests(&format!("some output\n{line}\nmore of it\n"));
         row.expect("name", names.join(", "));
     });
+    let lines = |text: &str| text.replace('⏎', "\n");
+    page.check("Names of tests that ran", |row| {
+        let named = read::named_tests(&format!("some output\n{}\nmore\n", row.get("line")));
+        row.expect("passed", named.passed.into_iter().collect::<Vec<_>>().join(", "));
+        row.expect("failed", named.failed.into_iter().collect::<Vec<_>>().join(", "));
+    });
+    page.check("Whether the others ran", |row| {
+        let (before, now) =
+            (read::named_tests(&lines(row.get("before"))), read::named_tests(&lines(row.get("now"))));
+        row.expect("why not", red_base::unproven(&before, &now, row.get("command")));
+    });
+    page.check("How many ran", |row| {
+        let counts = read::test_counts(&lines(row.get("output")));
+        let says =
+            |of: fn(TestCounts) -> u32| counts.map(|counts| of(counts).to_string()).unwrap_or_default();
+        row.expect("passed", says(|counts| counts.passed));
+        row.expect("failed", says(|counts| counts.failed));
+        row.expect("skipped", says(|counts| counts.skipped));
+    });
     page.close();
 }
 
@@ -660,6 +682,15 @@ fn d_05_trials() {
     page.close();
 }
 
+fn tests_ran(words: &str) -> TestsRan {
+    let changed = words.split_once("changes ").map(|(_, path)| path.to_owned());
+    TestsRan {
+        counts: read::test_counts(words),
+        changed: changed.into_iter().collect(),
+        ..TestsRan::default()
+    }
+}
+
 #[test]
 fn d_07_raised() {
     let mut page = Page::open("raised");
@@ -694,6 +725,10 @@ fn d_07_raised() {
                 assert!(seen[counted] > 0, "'{mark}' does not count under '{column}': {line:?}");
             }
         }
+    });
+    page.check("What ran", |row| {
+        let sign = ran::weaker(&tests_ran(row.get("base")), &tests_ran(row.get("change")));
+        row.expect("sign", sign.map_or("none".to_owned(), |counted| counted.sign.name().to_owned()));
     });
     page.check("Moving tests", |row| {
         let text = |column: &str| row.get(column).replace('⏎', "\n");

@@ -174,3 +174,33 @@ fn r_04_the_checks_of_a_loop_have_what_the_setup_makes() {
     start.args(["--agent", &world.agent(), "--test-command", "test -d deps"]);
     crate::agent_loop::seen(&start.output().unwrap()).is("approval", 10);
 }
+
+/// Each passes, and none says in its text that it tests less (R-07).
+#[test]
+fn r_07_fewer_tests_that_ran_and_rewritten_files_do_not_land() {
+    let runner = "n=0; skipped=0; for file in cases/*.case; do if grep -q later $file; then \
+                  skipped=$((skipped + 1)); else sh $file || exit 1; n=$((n + 1)); fi; done\n\
+                  echo \"$n passed, $skipped skipped\"\n";
+    let rewrites = "echo broken > src/app.txt; echo 'seq -f \"line %g\" 20 > src/app.txt' > cases/0.case";
+    let rows = [
+        ("moved", "git mv cases/b.case cases/b.txt", "2 to 1"),
+        ("skipped", "echo '# later' > cases/b.case", "2 to 1 (skipped or expected to fail: 0 to 1)"),
+        ("rewrites", rewrites, "src/app.txt"),
+        ("adds", "echo true > cases/c.case", ""),
+    ];
+    each(rows, |(what, deed, says)| {
+        let test = Test::new().unshadowed();
+        test.file("run.sh", runner).file("cases/a.case", "true\n");
+        test.file("cases/b.case", "grep -q '^line 1$' src/app.txt\n");
+        test.commit("Cases");
+        let test = test.play(&maker(deed)).tests("sh run.sh");
+        let ended = test.go(&["--auto-merge"]);
+        let raised = ended.events("finding.raised");
+        let weaker = raised.iter().find(|raised| raised["sign"] == "tests_weakened");
+        assert_eq!(weaker.is_some(), !says.is_empty(), "{what}\n{ended}");
+        let status = if says.is_empty() { "merged" } else { "stopped" };
+        assert_eq!(ended.json["status"], status, "{what}\n{ended}");
+        let told = weaker.and_then(|raised| raised["finding"]["description"].as_str()).unwrap_or_default();
+        assert!(told.contains(says), "{what}\n{ended}");
+    });
+}

@@ -6,9 +6,9 @@ use serde_json::json;
 
 use crate::harness::Test;
 
-/// Prints what cargo's test runner prints: the tests that fail are named by files in `red/`.
+/// Prints what cargo's test runner prints: the tests that fail are named by files in `red/`, and one always passes.
 const RUNNER: &str = "bad=0; for file in red/*; do [ -e \"$file\" ] || continue; \
-                      echo \"test ${file#red/} ... FAILED\"; bad=1; done; exit $bad";
+                      echo \"test ${file#red/} ... FAILED\"; bad=1; done; echo 'test others ... ok'; exit $bad";
 
 #[test]
 fn u_10_a_missing_test_command_is_found_before_any_agent_is_paid() {
@@ -73,6 +73,42 @@ fn u_10_a_tree_that_passed_is_not_tested_again_before_the_next_run() {
     let second = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
     assert_eq!(tests(), 3, "what landed is known to pass");
     assert_eq!(second.events("preflight.done")[0]["tests"]["reused"], true);
+}
+
+/// What a run that ends at the first failure leaves untested, nobody knows (R-10).
+#[test]
+fn r_10_a_red_base_is_no_excuse_for_tests_that_did_not_run() {
+    let runner = |ends: &str| {
+        format!(
+            "bad=0; for file in cases/*; do name=${{file#cases/}}; if sh $file; then echo \"test $name ... ok\"; else \
+             echo \"test $name ... FAILED\"; bad=1; {ends}; fi; done; exit $bad"
+        )
+    };
+    let maker = |deed: &str| {
+        format!(
+            "== maker ==\nsh {deed}; echo y >> tests/check_test.sh\ncommit Do it\nsay <<END\nDone.\n\n\
+             STATUS: DONE\nEND\n\n"
+        )
+    };
+    let breaks = "echo broken > src/app.txt";
+    let hides = "echo broken > src/app.txt; git mv cases/b cases/x; echo exit 0 > cases/x";
+    let (names_none, misses) = ("does not name the tests that passed", "did not run: b");
+    for (what, ends, deed, status, reason, says) in [
+        ("it goes on", ":", breaks, "stopped", "tests_failed", "b"),
+        ("it ends at the first failure", "exit 1", breaks, "awaiting_merge", "red_base", names_none),
+        ("it has another instead of one", ":", hides, "awaiting_merge", "red_base", misses),
+    ] {
+        let test = Test::new().unshadowed();
+        test.file("cases/a", "exit 1\n").file("cases/b", "grep -q '^line 1$' src/app.txt\n");
+        test.file("cases/c", "exit 0\n");
+        test.commit("A test fails");
+        let test = test.play(&maker(deed)).tests(&runner(ends));
+        let ended = test.go(&["--auto-merge", "--allow-red-base", "--unattended"]);
+        let end = (&ended.json["status"], &ended.json["reason"]);
+        assert_eq!(end, (&json!(status), &json!(reason)), "{what}\n{ended}");
+        assert!(ended.stderr.contains(says), "{what}\n{ended}");
+        assert!(test.git(["show", "main:src/app.txt"]).contains("line 1\n"), "{what}: it landed");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::SetupRun;
-use crate::model::{FailAction, HookPoint, MergeStrategy, Oid, Seq};
+use crate::model::{FailAction, HookPoint, MergeStrategy, Oid, Seq, TestCounts};
 
 /// Build the merge commit in a separate worktree (D-03).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,6 +131,28 @@ pub struct TestsDone {
     /// The failing tests by name, where the output names them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failing: Vec<String>,
+    #[serde(default, skip_serializing_if = "TestsRan::is_empty")]
+    pub ran: TestsRan,
+}
+
+/// What a run of the tests says about which of them ran.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct TestsRan {
+    /// As far as the output counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<TestCounts>,
+    /// Where tests fail that failed before: why the output does not show that the others ran.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unproven: String,
+    /// Files of the commit that are not as they were after the tests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
+}
+
+impl TestsRan {
+    pub fn is_empty(&self) -> bool {
+        *self == TestsRan::default()
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -38,7 +38,7 @@ pub use cycle::{
 pub use landing::{
     Built, Companion, HookDone, HookStart, LeftOut, Link, MergeBuilt, MergeIntent, MergeRefused, MergeStart,
     Refusal, RevertBuilt, RevertIntent, RevertMove, RevertRefused, RevertRequested, RevertStart, RunMerged,
-    RunReverted, Tested, TestsDone, TestsStart, Together,
+    RunReverted, Tested, TestsDone, TestsRan, TestsStart, Together,
 };
 pub use policy::{BudgetEffect, BudgetStep, CostSource, PolicyCheckpoint, ShadowDetected};
 pub use preflight::{BaseTests, PreflightDone, PreflightStart, SetupRun};

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Oid, Seq};
 
-use super::Tested;
+use super::{Tested, TestsRan};
 
 /// Set the base commit up and test it, in the kind of checkout and sandbox that is used later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,4 +73,6 @@ pub struct BaseTests {
     /// The failing tests by name, where the output names them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failing: Vec<String>,
+    #[serde(default, skip_serializing_if = "TestsRan::is_empty")]
+    pub ran: TestsRan,
 }

@@ -17,6 +17,7 @@ mod review;
 mod shadow;
 mod signal;
 mod splitting;
+mod test_counts;
 mod traits;
 mod turns;
 mod workflow;
@@ -42,6 +43,7 @@ pub use review::{
 pub use shadow::{SYSTEM, ShadowAction, ShadowSet, Sighting, SystemShadow};
 pub use signal::{Risk, Speaker, Token};
 pub use splitting::Splitting;
+pub use test_counts::TestCounts;
 pub use traits::Traits;
 pub use turns::{Alert, CheckEnd, LOOP_RULES, LoopState, StepSize, TurnEvent, TurnSignal, Word};
 pub use workflow::{

@@ -25,6 +25,8 @@ mod spelling;
 mod status;
 mod structured;
 mod table;
+mod test_counts;
+mod test_names;
 mod test_output;
 pub(crate) mod text;
 mod traits;
@@ -38,6 +40,8 @@ pub(crate) use lines::closed;
 pub use parts::of_parts;
 pub use sections::section;
 pub use structured::{render, schema_for, schema_with_reproductions};
+pub use test_counts::test_counts;
+pub use test_names::{NamedTests, named_tests};
 pub use test_output::failing_tests;
 #[doc(hidden)]
 pub use traits::Untold;

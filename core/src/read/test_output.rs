@@ -20,7 +20,7 @@ pub fn failing_tests(output: &str) -> Vec<String> {
     names.into_iter().collect()
 }
 
-fn failing_test(line: &str) -> Option<&str> {
+pub(super) fn failing_test(line: &str) -> Option<&str> {
     let text = line.trim();
     cargo(text)
         .or_else(|| pytest(text))
@@ -33,7 +33,7 @@ fn failing_test(line: &str) -> Option<&str> {
 }
 
 /// `test parser::reads_empty ... FAILED`, and the same of nextest: `FAIL [ 0.005s] crate parser::reads_empty`.
-fn cargo(text: &str) -> Option<&str> {
+pub(super) fn cargo(text: &str) -> Option<&str> {
     if let Some(rest) = text.strip_prefix("test ") {
         return rest.strip_suffix(" ... FAILED");
     }
@@ -60,13 +60,13 @@ fn unittest(text: &str) -> Option<&str> {
 }
 
 /// `--- FAIL: TestSum/empty (0.00s)`.
-fn go(text: &str) -> Option<&str> {
+pub(super) fn go(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("--- FAIL: ")?;
     Some(rest.split_once(" (").map_or(rest, |(name, _)| name))
 }
 
 /// `not ok 3 - sums up`, but not `# TODO` and `# SKIP`, which do not fail.
-fn tap(text: &str) -> Option<&str> {
+pub(super) fn tap(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("not ok ")?;
     let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
     let rest = rest.strip_prefix("- ").unwrap_or(rest);
@@ -85,14 +85,19 @@ fn node(line: &str) -> Option<&str> {
     if let Some(rest) = text.strip_prefix("FAIL ") {
         return rest.contains(" > ").then_some(rest);
     }
-    let marked = ["× ", "✕ ", "✖ "].iter().find_map(|mark| text.strip_prefix(mark));
-    if let Some(rest) = marked {
-        return Some(without_time(rest)).filter(|name| !name.ends_with(':') && !name.starts_with("failing"));
+    if ["× ", "✕ ", "✖ "].iter().any(|mark| text.starts_with(mark)) {
+        return marked(text);
     }
     // Mocha indents its list by two and closes the path of a test with a colon.
     let (number, rest) = text.split_once(") ")?;
     let counted = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     (counted && line.starts_with("  ") && !rest.is_empty()).then(|| rest.trim_end_matches(':'))
+}
+
+/// `✕ sums up (3 ms)`.
+pub(super) fn marked(text: &str) -> Option<&str> {
+    let rest = ["× ", "✕ ", "✖ "].iter().find_map(|mark| text.strip_prefix(mark))?;
+    Some(without_time(rest)).filter(|name| !name.ends_with(':') && !name.starts_with("failing"))
 }
 
 /// `rspec ./spec/till_spec.rb:3 # Till sums up`.
@@ -102,12 +107,12 @@ fn rspec(text: &str) -> Option<&str> {
 }
 
 /// `TillTest > sumsUp() FAILED`.
-fn gradle(text: &str) -> Option<&str> {
+pub(super) fn gradle(text: &str) -> Option<&str> {
     text.strip_suffix(" FAILED").filter(|name| name.contains(" > ") && !name.starts_with('>'))
 }
 
 /// Without the duration that stands behind a name: `(3 ms)`, `3ms`, `(1.2s)`.
-fn without_time(name: &str) -> &str {
+pub(super) fn without_time(name: &str) -> &str {
     let is_time = |text: &str| {
         let text = text.trim_matches(['(', ')']);
         let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == ' ');
@@ -128,7 +133,7 @@ fn without_time(name: &str) -> &str {
 }
 
 /// Without escape sequences that colour text.
-fn without_colours(line: &str) -> std::borrow::Cow<'_, str> {
+pub(super) fn without_colours(line: &str) -> std::borrow::Cow<'_, str> {
     if !line.contains('\u{1b}') {
         return line.into();
     }

@@ -28,6 +28,7 @@ pub mod pollution;
 pub mod prices;
 pub mod proposals;
 pub mod raised;
+pub mod ran;
 pub mod red_base;
 pub mod routing;
 pub mod run_names;

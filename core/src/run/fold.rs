@@ -202,7 +202,8 @@ impl Run {
                 let pair = (raised.sign, raised.finding.clone());
                 let cycle = self.cycle_mut();
                 cycle.raised.push(pair);
-                if raised.sign == Sign::TestsFailing {
+                // By the tests of the candidate: the cycle is concluded again.
+                if raised.sign == Sign::TestsFailing || cycle.boundary.is_some() {
                     cycle.boundary = None;
                     self.landing = Landing::default();
                     self.hooks.remove(&HookPoint::PreMerge);
@@ -694,5 +695,5 @@ fn landing_tests(done: TestsDone) -> LandingTests {
     let last = || done.tail.lines().rev().map(str::trim).find(|line| !line.is_empty());
     let lines =
         if done.lines.is_empty() { last().map(str::to_owned).into_iter().collect() } else { done.lines };
-    LandingTests { result: done.result, lines, failing: done.failing, artifact: done.artifact }
+    LandingTests { result: done.result, lines, failing: done.failing, artifact: done.artifact, ran: done.ran }
 }

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use crate::event::{
     AgentStart, Built, Companion, DecisionRecord, Entry, Event, HookDone, LeftOut, Link, MergeIntent, Money,
     Order, PreflightDone, QuestionAsked, QuestionKind, Refusal, Report, ReviewOpened, RunComplete, RunStart,
-    SessionStart, Tested, Together, Tracked, Trend,
+    SessionStart, Tested, TestsRan, Together, Tracked, Trend,
 };
 use crate::model::{
     Change, HookPoint, Oid, Outcome, Overlay, Participant, Phase, Policy, Role, Seq, Strategy, Workflow,
@@ -146,6 +146,7 @@ pub struct LandingTests {
     pub failing: Vec<String>,
     /// The file with the whole output.
     pub artifact: String,
+    pub ran: TestsRan,
 }
 
 /// How far the revert is that a person asked for.

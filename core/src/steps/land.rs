@@ -5,12 +5,14 @@ use crate::event::{
     RevertIntent, Tested, TestsStart,
 };
 use crate::model::{
-    Counted, HookPoint, Oid, OnPostMergeFailure, Outcome, PROGRAM, Reason, RunStatus, Severity, Sign, counted,
+    Counted, Finding, HookPoint, Oid, OnPostMergeFailure, Outcome, PROGRAM, Reason, RunStatus, Severity,
+    Sign, counted,
 };
 use crate::rules::red_base::{AddedFailures, added_failures};
-use crate::rules::{evidence, raised};
+use crate::rules::{evidence, raised, ran};
 use crate::run::{Cycle, LandingTests, Merged, Run};
 
+use super::act::standing;
 use super::point;
 use super::preflight::told;
 use super::settle::{self, hook};
@@ -69,6 +71,9 @@ pub(crate) fn land(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
             }
             Judged::Fail(added) => return tests_failed(run, cycle, command, tested, &added),
         }
+        if let Some(events) = weaker(run, cycle, tested) {
+            return events;
+        }
     }
     if let Some(events) = hook(run, HookPoint::PreMerge) {
         return events;
@@ -120,7 +125,7 @@ pub(super) enum Judged {
     Pass,
     /// They fail, and each failing test failed before the change (U-10).
     AsBefore,
-    /// They fail as they did before the change, but nobody can tell whether in the same tests.
+    /// They fail as they did before the change, but nobody can tell whether in the same tests, or whether the others ran.
     Unknown,
     /// These failing tests are new, where the output names them.
     Fail(Vec<String>),
@@ -135,7 +140,8 @@ pub(super) fn judged(run: &Run, tests: &LandingTests) -> Judged {
         (Tested::Broken, _) => Judged::Broken,
         (Tested::TimedOut, _) | (Tested::Failed, None) => Judged::Fail(Vec::new()),
         (Tested::Failed, Some(before)) => match added_failures(&before.failing, &tests.failing) {
-            AddedFailures::None => Judged::AsBefore,
+            AddedFailures::None if tests.ran.unproven.is_empty() => Judged::AsBefore,
+            AddedFailures::None => Judged::Unknown,
             AddedFailures::Some(added) => Judged::Fail(added),
             AddedFailures::Unknown => Judged::Unknown,
         },
@@ -204,6 +210,29 @@ fn tests_failed(
     raise_tests(run, cycle, detail)
 }
 
+/// Fewer tests ran than on the base: a finding of the program. A person who asked for the merge decides alone.
+fn weaker(run: &Run, cycle: &Cycle, tested: &LandingTests) -> Option<Vec<Conclusion>> {
+    let before = run.preflight.as_ref()?.tests.as_ref()?;
+    if run.rules().agreed_to_land(run) {
+        return None;
+    }
+    let is_known =
+        |(sign, finding): &&(Sign, Finding)| *sign == Sign::TestsWeakened && finding.file.is_empty();
+    if let Some((_, known)) = cycle.raised.iter().find(is_known) {
+        // The user holds it for less, or a person accepted it, or it is still there.
+        let counts = known.severity == Severity::Critical && standing(run, cycle).contains(known);
+        let detail = known.description.clone();
+        let not_landed = || run.rules().not_landed(run, RunStatus::Stopped, Reason::TestsFailed, detail);
+        return counts.then(not_landed);
+    }
+    let counted = ran::weaker(&before.ran, &tested.ran)?;
+    if !run.landing.chain.is_empty() {
+        return Some(wait(run, &counted.detail));
+    }
+    let finding = raised::finding(&counted, &run.policy().raised);
+    Some(vec![FindingRaised { sign: Sign::TestsWeakened, finding }.into()])
+}
+
 fn raise_tests(run: &Run, cycle: &Cycle, detail: String) -> Vec<Conclusion> {
     if cycle.raised.iter().any(|(sign, _)| *sign == Sign::TestsFailing) {
         return run.rules().not_landed(run, RunStatus::Stopped, Reason::TestsFailed, detail);
@@ -227,18 +256,18 @@ fn agree(run: &Run, cycle: &Cycle, old: &Oid, commit: &Oid) -> Option<Vec<Conclu
         return None;
     }
     let (reason, detail) = match (untested, doubts.is_empty()) {
-        (false, _) if unclear.is_some() => (
-            Reason::RedBase,
-            "approved, but the tests fail as they did before, and their output does not name which",
-        ),
-        (true, _) => {
-            (Reason::NoTestCommand, "approved, but there is no test command: landing needs your yes")
+        (false, _) if unclear.is_some() => {
+            (Reason::RedBase, unclear.map_or_else(String::new, unclear_failure))
         }
+        (true, _) => (
+            Reason::NoTestCommand,
+            "approved, but there is no test command: landing needs your yes".to_owned(),
+        ),
         (false, false) => (
             Reason::SecurityDowngraded,
-            "approved, but a security CRITICAL was set aside for lack of evidence",
+            "approved, but a security CRITICAL was set aside for lack of evidence".to_owned(),
         ),
-        (false, true) => (Reason::Approved, "approved; landing needs your yes"),
+        (false, true) => (Reason::Approved, "approved; landing needs your yes".to_owned()),
     };
     if landing.answer == Some(false) {
         let detail = "approved; you said no to landing it now".to_owned();
@@ -265,15 +294,25 @@ fn agree(run: &Run, cycle: &Cycle, old: &Oid, commit: &Oid) -> Option<Vec<Conclu
         (None, false) => "not tested, as you asked (--no-tests)".to_owned(),
     });
     details.extend(unclear.iter().flat_map(|tests| tests.lines.iter().take(3).cloned()));
+    details.extend(unclear.map(|tests| tests.ran.unproven.clone()).filter(|why| !why.is_empty()));
     details.extend(doubts.into_iter().map(|doubt| format!("set aside for lack of evidence: {doubt}")));
     let question = QuestionAsked {
         kind: QuestionKind::Merge,
         archetype: String::new(),
         question: format!("Land this change on {target}?"),
         details,
-        unanswered: Outcome { status: RunStatus::AwaitingMerge, reason, detail: detail.to_owned() },
+        unanswered: Outcome { status: RunStatus::AwaitingMerge, reason, detail },
     };
     Some(vec![question.into()])
+}
+
+/// Why a person has to look at tests that fail as they did before.
+fn unclear_failure(tests: &LandingTests) -> String {
+    let why = match tests.ran.unproven.as_str() {
+        "" => "their output does not name which",
+        why => why,
+    };
+    format!("approved, but the tests fail as they did before, and {why}")
 }
 
 /// D-05: security CRITICALs that were downgraded for lack of evidence.

@@ -8,11 +8,12 @@ use archeflow_core::event::{
     Chosen, CostSource, Decision, Entry, Event, FORMAT, Failure, Hardness, HookDone, MergeBuilt, MergeIntent,
     MergeRefused, Order, Past, PreflightDone, PreflightStart, QuestionAnswered, QuestionKind, Refusal,
     Report, RunContinued, RunMerged, RunReverted, RunStart, SessionStart, SetupRun, Tested, TestsDone,
+    TestsRan,
 };
 use archeflow_core::model::{
     Answer, AnswerBody, Change, ChangedFile, Citation, Confidence, Counted, Disposition, Domain, ExitWhen,
     FileStatus, Finding, Millionths, Money, Overlay, Policy, Prior, Proposal, Purpose, Reason, Review, Role,
-    Seq, Severity, Shadow, ShadowSet, Sign, Signs, Status, Strategy, Traits, Verdict, Workflow,
+    Seq, Severity, Shadow, ShadowSet, Sign, Signs, Status, Strategy, TestCounts, Traits, Verdict, Workflow,
     pipeline_team, team,
 };
 use archeflow_core::rules::prices;
@@ -57,6 +58,8 @@ pub(crate) struct World {
     exit: Option<ExitWhen>,
     /// A reviewer that replaces another finds nothing.
     successor_approves: bool,
+    base_ran: TestsRan,
+    ran: TestsRan,
     /// Seconds every attempt works.
     takes: Option<u64>,
     changed_files: u32,
@@ -131,6 +134,8 @@ impl World {
             builds: Vec::new(),
             tests: Vec::new(),
             base_setup: None,
+            base_ran: TestsRan::default(),
+            ran: TestsRan::default(),
             base_tests: None,
             base_failing: Vec::new(),
             failing: Vec::new(),
@@ -198,6 +203,11 @@ impl World {
             }
             "base failing" => self.base_failing = list(),
             "failing" => self.failing = list(),
+            "unproven" => value.clone_into(&mut self.ran.unproven),
+            "base ran" => self.base_ran.counts = Some(ran(value)),
+            "ran" => self.ran.counts = Some(ran(value)),
+            "base tests change" => self.base_ran.changed = list(),
+            "tests change" => self.ran.changed = list(),
             "allow red base" => self.policy.allow_red_base = true,
             "--no-tests" => (self.policy.test_command, self.policy.no_tests) = (None, true),
             "attempts" => self.policy.retries.attempts = number(value),
@@ -384,6 +394,7 @@ impl World {
                 start_seq: seq,
                 tree: tests.tree.clone(),
                 setup: None,
+                ran: self.ran.clone(),
                 result: self.test(),
                 exit: None,
                 duration_ms: 1,
@@ -430,6 +441,7 @@ impl World {
             artifact,
             lines,
             failing: self.base_failing.clone(),
+            ran: self.base_ran.clone(),
         });
         PreflightDone { start_seq: seq, setup, tests }
     }
@@ -899,6 +911,13 @@ pub(crate) fn dollars(word: &str) -> Money {
 fn charge(pair: &str) -> (String, Money) {
     let (name, amount) = pair.split_once('=').unwrap_or_else(|| panic!("'{pair}' is no charge"));
     (name.to_owned(), dollars(amount))
+}
+
+/// `12` tests that passed, or `10 and 2 skipped`.
+fn ran(words: &str) -> TestCounts {
+    let (passed, rest) = words.split_once(" and ").unwrap_or((words, "0 skipped"));
+    let skipped = rest.trim_end_matches(" skipped");
+    TestCounts { passed: number(passed), failed: 0, skipped: number(skipped) }
 }
 
 fn number(word: &str) -> u32 {

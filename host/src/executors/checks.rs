@@ -4,12 +4,13 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-use archeflow_core::event::{HookDone, HookStart, Tested, TestsDone, TestsStart};
+use archeflow_core::event::{HookDone, HookStart, Tested, TestsDone, TestsRan, TestsStart};
 use archeflow_core::model::{HookPoint, Seq};
-use archeflow_core::read;
+use archeflow_core::read::{self, named_tests};
 use archeflow_core::rules::decisive::decisive;
+use archeflow_core::rules::red_base::unproven;
 
-use super::preflight::PassedTests;
+use super::preflight::{BASE_LOG, PassedTests};
 use super::setup;
 use crate::failpoint;
 use crate::git::ObjectId;
@@ -39,6 +40,7 @@ pub(super) fn tests(world: &World, seq: Seq, start: &TestsStart) -> TestsDone {
         tail,
         lines: Vec::new(),
         failing: Vec::new(),
+        ran: TestsRan::default(),
     };
     let commit = match ObjectId::parse(start.commit.as_bytes()) {
         Ok(commit) => commit,
@@ -63,13 +65,20 @@ pub(super) fn tests(world: &World, seq: Seq, start: &TestsStart) -> TestsDone {
     let ended = in_copy(world, seq, &start.command, &tree, &log, start.limit_ms);
     failpoint::pass("tests.ran");
     let tested = tested(&ended, &log, start.limit_ms);
+    let mut ran = TestsRan { changed: slot.changed_files(), ..tested.ran };
     if tested.result == Tested::Passed
         && let Some(passed) = PassedTests::of(world, &commit, &start.command)
     {
-        passed.note();
+        passed.note(&ran);
+    }
+    if tested.result == Tested::Failed {
+        // Read only where tests failed before the change.
+        let before = named_tests(&output(&world.artifacts().join(BASE_LOG)));
+        ran.unproven = unproven(&before, &named_tests(&output(&log)), &start.command);
     }
     TestsDone {
         setup,
+        ran,
         lines: tested.lines,
         failing: tested.failing,
         ..done(tested.result, tested.exit, tested.duration_ms, tested.tail)
@@ -84,20 +93,22 @@ pub(super) struct TestEnd {
     pub(super) tail: String,
     pub(super) lines: Vec<String>,
     pub(super) failing: Vec<String>,
+    pub(super) ran: TestsRan,
 }
 
 pub(super) fn tested(ended: &proc::JobEnd, log: &Path, limit_ms: u64) -> TestEnd {
     let end = self::ended(&ended.cause, limit_ms);
     let tail = [Some(tail(log)), end.why.clone()].into_iter().flatten().collect::<Vec<_>>().join("\n");
     let (mut lines, mut failing) = (Vec::new(), Vec::new());
+    let output = output(log);
+    let ran = TestsRan { counts: read::test_counts(&output), ..TestsRan::default() };
     if end.result != Tested::Passed {
-        let output = output(log);
         lines.extend(decisive(&output).into_iter().take(LINES));
         lines.extend(end.why);
         failing = read::failing_tests(&output);
     }
     let duration_ms = millis(ended.duration);
-    TestEnd { result: end.result, exit: end.exit, duration_ms, tail, lines, failing }
+    TestEnd { result: end.result, exit: end.exit, duration_ms, tail, lines, failing, ran }
 }
 
 /// What the end of a command means.

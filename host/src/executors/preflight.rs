@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use archeflow_core::event::{BaseTests, PreflightDone, PreflightStart, SetupRun, Tested};
+use archeflow_core::event::{BaseTests, PreflightDone, PreflightStart, SetupRun, Tested, TestsRan};
 use archeflow_core::model::Seq;
 use archeflow_core::rules::keeping::PASSED_MINUTES;
 
@@ -13,12 +13,15 @@ use super::{checks, setup};
 use crate::git::ObjectId;
 use crate::git::workspace::WorkspaceKind;
 use crate::platform::files as os;
+use crate::store::files;
 use crate::world::World;
 
 /// A tree that passed its tests is not tested again before its next run for so long. Tools may change.
 const FRESH: Duration = Duration::from_secs(PASSED_MINUTES * 60);
 /// Below the program's state.
 pub(crate) const FOLDER: &str = "passed";
+/// The artifact with the output of the tests on the base commit.
+pub(super) const BASE_LOG: &str = "base-tests.log";
 
 pub(super) fn perform(world: &World, seq: Seq, start: &PreflightStart) -> PreflightDone {
     let broken = |why: String| PreflightDone {
@@ -32,6 +35,7 @@ pub(super) fn perform(world: &World, seq: Seq, start: &PreflightStart) -> Prefli
             artifact: String::new(),
             lines: vec![why],
             failing: Vec::new(),
+            ran: TestsRan::default(),
         }),
     };
     let commit = match ObjectId::parse(start.commit.as_bytes()) {
@@ -48,14 +52,15 @@ pub(super) fn perform(world: &World, seq: Seq, start: &PreflightStart) -> Prefli
     let tests = start.test_command.as_ref().filter(|_| is_set_up).map(|command| {
         let known = PassedTests::of(world, &commit, command);
         if known.as_ref().is_some_and(PassedTests::is_fresh) {
-            return passed_earlier();
+            return passed_earlier(known.map(|known| known.ran()).unwrap_or_default());
         }
-        let artifact = "base-tests.log".to_owned();
+        let artifact = BASE_LOG.to_owned();
         let log = world.artifacts().join(&artifact);
         let ran = checks::in_copy(world, seq, command, &tree, &log, start.tests_limit_ms);
         let tests = checks::tested(&ran, &log, start.tests_limit_ms);
+        let ran = TestsRan { changed: slot.changed_files(), ..tests.ran };
         if let (Tested::Passed, Some(known)) = (tests.result, known) {
-            known.note();
+            known.note(&ran);
         }
         BaseTests {
             result: tests.result,
@@ -65,12 +70,13 @@ pub(super) fn perform(world: &World, seq: Seq, start: &PreflightStart) -> Prefli
             artifact,
             lines: tests.lines,
             failing: tests.failing,
+            ran,
         }
     });
     PreflightDone { start_seq: seq, setup, tests }
 }
 
-fn passed_earlier() -> BaseTests {
+fn passed_earlier(ran: TestsRan) -> BaseTests {
     BaseTests {
         result: Tested::Passed,
         exit: Some(0),
@@ -79,6 +85,7 @@ fn passed_earlier() -> BaseTests {
         artifact: String::new(),
         lines: Vec::new(),
         failing: Vec::new(),
+        ran,
     }
 }
 
@@ -109,12 +116,18 @@ impl PassedTests {
     }
 
     /// Without it the tests are run once more.
-    pub(super) fn note(&self) {
-        let _ = self.try_note();
+    pub(super) fn note(&self, ran: &TestsRan) {
+        let _ = self.try_note(ran);
     }
 
-    fn try_note(&self) -> io::Result<()> {
+    fn try_note(&self, ran: &TestsRan) -> io::Result<()> {
         os::private_directory().recursive(true).create(&self.folder)?;
-        fs::write(&self.path, b"")
+        files::write_atomic(&self.path, &serde_json::to_vec(ran)?).map_err(io::Error::other)
+    }
+
+    /// What ran then; notes of earlier versions are empty.
+    fn ran(&self) -> TestsRan {
+        let text = files::read_capped(&self.path, 1 << 20).unwrap_or_default();
+        serde_json::from_slice(&text).unwrap_or_default()
     }
 }

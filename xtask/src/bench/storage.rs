@@ -201,6 +201,7 @@ impl MadeUp {
                 start_seq: seq,
                 tree: tests.tree.clone(),
                 setup: None,
+                ran: archeflow_core::event::TestsRan::default(),
                 result: Tested::Passed,
                 exit: None,
                 duration_ms: 1,

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 
 use archeflow_core::model::CheckEnd;
+use archeflow_core::read::test_counts;
 use archeflow_core::rules::decisive::compared;
 use serde::{Deserialize, Serialize};
 
-use super::{CheckRun, Counts, OLD_TESTS, Wanted, execute, output, set_up, tests};
+use super::{CheckRun, OLD_TESTS, Wanted, execute, output, set_up, tests};
 use crate::git::ObjectId;
 use crate::git::workspace::WorkspaceKind;
 use crate::store::files;
@@ -94,7 +95,7 @@ fn run(world: &World, wanted: &Wanted<'_>, base: &ObjectId, check: &CheckRun) ->
     let output = output(&log(world, wanted, what));
     let from = output.len().saturating_sub(KEPT);
     let from = (from..=output.len()).find(|at| output.is_char_boundary(*at)).unwrap_or(0);
-    let counts: Option<Counts> = if name(check) == "tests" { super::counts(&output) } else { None };
+    let counts = if name(check) == "tests" { test_counts(&output) } else { None };
     Some(Some(BaseRun {
         end: ran.end,
         passed: counts.map(|counts| counts.passed),

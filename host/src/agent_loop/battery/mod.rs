@@ -2,7 +2,6 @@
 //! at hand, and a look at every line it adds. What follows is decided in the core.
 
 mod base;
-mod counts;
 mod old_tests;
 mod scan;
 mod tools;
@@ -10,11 +9,11 @@ mod tools;
 use std::path::Path;
 
 use archeflow_core::event::Tested;
-use archeflow_core::model::{CheckEnd, LoopPolicy, Seq};
+use archeflow_core::model::{CheckEnd, LoopPolicy, Seq, TestCounts};
+use archeflow_core::read::test_counts;
 use archeflow_core::rules::decisive::{self, FailingLines};
 
 pub use base::BaseRun;
-pub use counts::{Counts, counts};
 pub(crate) use scan::added_text;
 pub use scan::{Scan, Spotted};
 pub use tools::{TOOLS, Tool, ToolKind, When, detected};
@@ -63,7 +62,7 @@ pub struct CheckRun {
     pub why: String,
     pub tail: String,
     pub duration_ms: u64,
-    pub counts: Option<Counts>,
+    pub counts: Option<TestCounts>,
     /// What fails, and whether it failed before.
     pub failing: FailingLines,
     /// The same command on the commit the run began from; nothing where it was not run there.
@@ -191,7 +190,7 @@ fn execute(
     let output = output(&log);
     let tail = String::from_utf8_lossy(&tail(&log, TAIL)).trim().to_owned();
     let duration_ms = u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX);
-    let counts = if ["tests", OLD_TESTS].contains(&what) { counts(&output) } else { None };
+    let counts = if ["tests", OLD_TESTS].contains(&what) { test_counts(&output) } else { None };
     let failing =
         if end == CheckEnd::Failed { decisive::compared(&output, None) } else { FailingLines::default() };
     let (command, before) = (command.to_owned(), None);

@@ -19,7 +19,7 @@ use archeflow_core::eval::{EvalPlan, EvalTrial, TrialKey, TrialSet};
 use archeflow_core::event::{
     AgentComplete, AgentFailed, AgentStart, BaseTests, Built, Entry, HookDone, HookStart, MergeBuilt,
     MergeIntent, MergeStart, Order, PreflightDone, PreflightStart, Report, RunMerged, RunStart, SessionStart,
-    SetupRun, Tested, TestsDone, TestsStart, Tokens,
+    SetupRun, Tested, TestsDone, TestsRan, TestsStart, Tokens,
 };
 use archeflow_core::feedback;
 use archeflow_core::model::{
@@ -388,6 +388,7 @@ fn preflight(seq: Seq, start: &PreflightStart) -> PreflightDone {
         artifact: String::new(),
         lines: Vec::new(),
         failing: Vec::new(),
+        ran: TestsRan::default(),
     });
     PreflightDone { start_seq: seq, setup, tests }
 }
@@ -398,6 +399,7 @@ fn passed(seq: Seq, tree: &str) -> TestsDone {
         start_seq: seq,
         tree: tree.to_owned(),
         setup: None,
+        ran: TestsRan::default(),
         result: Tested::Passed,
         exit: Some(0),
         duration_ms: 0,

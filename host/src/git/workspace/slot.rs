@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::{Error, WorkspaceKind};
+use crate::git::change::quote_path;
 use crate::git::native::{self, CopyIndex, DifferenceKind, Native, NewFiles, Objects};
 use crate::git::repo::Repo;
 use crate::git::runner::GitCommand;
@@ -16,6 +17,8 @@ use crate::platform::files as os;
 /// Marks a maker's slot whose work is not published yet. Holds the commit it was handed out at, and the name of the
 /// attempt it was handed out to.
 pub(super) const PENDING: &str = "pending";
+/// Paths that are listed.
+const CHANGED_AT_MOST: usize = 20;
 /// Held by the process that has the slot.
 pub(super) const LOCK: &str = "lock";
 
@@ -114,6 +117,18 @@ impl Slot {
         self.require_tree()?;
         self.disarm()?;
         Ok(self.differences(false)?.into_iter().map(|difference| difference.path).collect())
+    }
+
+    /// Files of the commit that a command changed or removed, as far as they can be listed.
+    pub fn changed_files(&self) -> Vec<String> {
+        if self.require_tree().and_then(|()| self.disarm()).is_err() {
+            return Vec::new();
+        }
+        let found = self.differences(false).unwrap_or_default();
+        let of_commit =
+            |one: &SlotDifference| matches!(one.what, DifferenceKind::Changed | DifferenceKind::Missing);
+        let paths = found.into_iter().filter(of_commit).take(CHANGED_AT_MOST);
+        paths.map(|one| quote_path(&one.path)).collect()
     }
 
     /// Brings the slot to `commit` for `owner` and makes the agent's `.git` again.

@@ -1,0 +1,35 @@
+//! What ran of the tests, before a change and with it. Weakened tests pass; that fewer of them ran shows only in the
+//! numbers. The rows are in `docs/rules/raised.md`.
+
+use crate::event::TestsRan;
+use crate::model::Counted;
+use crate::model::Sign;
+
+/// What a passing run of the tests shows less than the one on the base; nothing where one of them counts nothing. Tests that
+/// are skipped or expected to fail did not run.
+pub fn weaker(before: &TestsRan, now: &TestsRan) -> Option<Counted> {
+    let detail = fewer(before, now).or_else(|| rewritten(before, now))?;
+    Some(Counted { sign: Sign::TestsWeakened, path: String::new(), line: 0, detail })
+}
+
+fn fewer(before: &TestsRan, now: &TestsRan) -> Option<String> {
+    let (old, new) = (before.counts?, now.counts?);
+    (new.ran() < old.ran()).then(|| {
+        format!(
+            "fewer tests ran than before the change: {} to {} (skipped or expected to fail: {} to {})",
+            old.ran(),
+            new.ran(),
+            old.skipped,
+            new.skipped
+        )
+    })
+}
+
+/// Files that the tests did not change before: what passed is not what lands.
+fn rewritten(before: &TestsRan, now: &TestsRan) -> Option<String> {
+    let new: Vec<&str> =
+        now.changed.iter().filter(|path| !before.changed.contains(path)).map(String::as_str).collect();
+    let (first, rest) = new.split_first()?;
+    let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+    Some(format!("the tests changed files of the commit while they ran: {first}{more}"))
+}
