@@ -204,3 +204,18 @@ fn r_07_fewer_tests_that_ran_and_rewritten_files_do_not_land() {
         assert!(told.contains(says), "{what}\n{ended}");
     });
 }
+
+/// An ignored file that the Maker staged on purpose is part of its work, whether it was committed or not (R-12).
+#[test]
+fn r_12_a_staged_file_that_is_ignored_is_part_of_the_work() {
+    let test = Test::new().unshadowed();
+    test.file(".gitignore", "new.sh\nleft.sh\n");
+    test.commit("Ignore");
+    let scene = "== maker ==\nsh echo 'echo new' > new.sh; echo left > left.sh; git add -f new.sh\n\
+                 sh echo x >> src/app.txt; echo y >> tests/check_test.sh\n\
+                 say <<END\nDone.\n\nSTATUS: DONE\nEND\n\n";
+    let test = test.play(scene);
+    test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+    assert_eq!(test.git(["show", "main:new.sh"]), "echo new");
+    assert_eq!(test.git(["ls-tree", "main", "left.sh"]), "", "what is only ignored stays out");
+}

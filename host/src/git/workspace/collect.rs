@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::slot::SlotDifference;
 use super::{Error, Slot};
 use crate::failpoint;
-use crate::git::native::{self, AskGit, DifferenceKind};
+use crate::git::native::{self, AskGit, CopyIndex, DifferenceKind};
 use crate::git::repo::{Identity, answered};
 use crate::git::{ObjectId, change, files, runner, side};
 use crate::platform::files as os;
@@ -49,6 +49,8 @@ pub struct Collected {
 
 const IMPORT_DEADLINE: Duration = Duration::from_secs(600);
 const REF_CAP: u64 = 16 * 1024 * 1024;
+/// Of an agent's index. A larger one is not looked at.
+const INDEX_CAP: u64 = 256 * 1024 * 1024;
 
 impl Slot {
     /// Takes in what is in the working copy, on top of `base`. Repeating it finds the same commit, not a twin with
@@ -201,7 +203,8 @@ impl Slot {
             self.host()?.args(["read-tree", "-i", "-m", parent.as_str()]).done()?;
         }
         self.reveal_client_files()?;
-        let found = self.differences(false)?;
+        let mut found = self.differences(false)?;
+        found.extend(self.staged_ignored()?);
         let mut skipped = self.too_much(&found, limits);
         let paths = |wanted: &[DifferenceKind]| -> Vec<&[u8]> {
             let wanted = found.iter().filter(|one| wanted.contains(&one.what));
@@ -246,6 +249,29 @@ impl Slot {
         let args = ["write-tree"];
         let tree = answered(&args, &self.host()?.args(args).done()?)?;
         Ok((tree, skipped, nested))
+    }
+
+    /// Ignored files that the agent staged (`git add -f`): they are work like a new file. Its index names them and
+    /// nothing more; what they hold is read from the copy.
+    fn staged_ignored(&self) -> Result<Vec<SlotDifference>, Error> {
+        let git = self.tree().join(".git");
+        let index = git.join("index");
+        let is_small = fs::symlink_metadata(&index).is_ok_and(|meta| meta.len() <= INDEX_CAP);
+        if !files::is_real_dir(&git) || !files::is_plain_file(&index) || !is_small {
+            return Ok(Vec::new());
+        }
+        let Ok(theirs) = CopyIndex::read(&index, &self.repo.format) else { return Ok(Vec::new()) };
+        let ours = self.read_index();
+        let known: BTreeSet<&[u8]> = ours.iter().flat_map(|index| index.paths()).collect();
+        let staged: BTreeSet<&[u8]> = theirs.paths().filter(|path| !known.contains(path)).collect();
+        if staged.is_empty() {
+            return Ok(Vec::new());
+        }
+        let is_staged = |one: &SlotDifference| {
+            one.what == DifferenceKind::Ignored && staged.contains(one.path.as_slice())
+        };
+        let found = self.differences(true)?.into_iter().filter(is_staged);
+        Ok(found.map(|one| SlotDifference { what: DifferenceKind::Untracked, ..one }).collect())
     }
 
     pub(super) fn update_index(&self, how: &[&str], paths: &[&[u8]]) -> Result<(), Error> {
