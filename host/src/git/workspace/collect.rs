@@ -262,7 +262,7 @@ impl Slot {
         }
         let Ok(theirs) = CopyIndex::read(&index, &self.repo.format) else { return Ok(Vec::new()) };
         let ours = self.read_index();
-        let known: BTreeSet<&[u8]> = ours.iter().flat_map(|index| index.paths()).collect();
+        let known: BTreeSet<&[u8]> = ours.iter().flat_map(CopyIndex::paths).collect();
         let staged: BTreeSet<&[u8]> = theirs.paths().filter(|path| !known.contains(path)).collect();
         if staged.is_empty() {
             return Ok(Vec::new());
