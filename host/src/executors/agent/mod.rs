@@ -341,6 +341,7 @@ impl<'a> Attempt<'a> {
         set("ARCHEFLOW_ATTEMPT", start.attempt.to_string().into());
         set("ARCHEFLOW_PURPOSE", start.purpose.name().into());
         set("ARCHEFLOW_MODEL", start.model.name().into());
+        set("ARCHEFLOW_CODE", self.code().into());
         set("ARCHEFLOW_USAGE_FILE", scratch.join(USAGE).into());
         set("TMPDIR", scratch.into());
         for who in ["AUTHOR", "COMMITTER"] {
