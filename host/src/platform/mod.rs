@@ -13,6 +13,7 @@ pub mod confine;
 pub mod files;
 pub mod folder_watch;
 pub mod inherited;
+pub(crate) mod kernel;
 pub mod machine;
 pub mod poll;
 pub mod process;
