@@ -4,7 +4,9 @@ use crate::event::{
     Conclusion, CycleBoundary, FixApplied, Hardness, NextAction, PassedOver, PassedOverBy, Stop, Tracked,
     Trend, TrendStatus, WorkflowEscalated, fitting,
 };
-use crate::model::{Destination, Finding, PROGRAM, Phase, Reason, Role, Severity, Sign, Workflow, counted};
+use crate::model::{
+    Convergence, Destination, Finding, PROGRAM, Phase, Reason, Role, Severity, Sign, Workflow, counted,
+};
 use crate::rules::exit::{self, Against};
 use crate::rules::{convergence, gates, memory};
 use crate::run::{Cycle, Run};
@@ -316,21 +318,25 @@ fn wind_down(run: &Run) -> Option<Stop> {
     run.corrections.winding_down.clone()
 }
 
-/// CL-34: findings that are gone, because their authors looked at the new version and do not repeat them.
+/// CL-34: findings that are gone, because their authors looked at the new version and do not repeat them. What a person accepted as
+/// it is was not fixed.
 fn fixes(run: &Run, cycle: &Cycle, open: &[Tracked], trend: Option<&Trend>) -> Vec<Conclusion> {
-    let in_pipeline =
-        if cycle.fix_asked && trend.is_none() { fixed_in_cycle(run, cycle, open) } else { Vec::new() };
-    let resolved = trend.map_or(&[][..], |trend| trend.resolved_findings.as_slice());
+    let resolved = match trend {
+        Some(trend) => trend.resolved_findings.clone(),
+        None if cycle.fix_asked => fixed_in_cycle(run, cycle, open),
+        None => Vec::new(),
+    };
+    let resolved = gone(resolved, &run.corrections.accepted, &run.policy().convergence);
     let fix = |found: &Tracked| {
         let (file, line) = (found.file.clone(), found.line);
         FixApplied { source: found.source.join("+"), finding: found.id.clone(), file, line }.into()
     };
     resolved
         .iter()
-        .chain(&in_pipeline)
         // Whether failing tests are fixed shows only when they run again.
         .filter(|found| !found.file.is_empty() || found.source != [PROGRAM])
         .filter(|found| found.severity > Severity::Info && !cycle.fixed.contains(&found.id))
+        .filter(|found| found.source.iter().all(|name| name == PROGRAM || cycle.answers.contains_key(name)))
         .map(fix)
         .collect()
 }
@@ -339,7 +345,15 @@ fn fixes(run: &Run, cycle: &Cycle, open: &[Tracked], trend: Option<&Trend>) -> V
 fn fixed_in_cycle(run: &Run, cycle: &Cycle, open: &[Tracked]) -> Vec<Tracked> {
     let policy = &run.policy().convergence;
     let (before, _) = convergence::follow(convergence::merge(&cycle.inherited.findings, policy), &[], policy);
-    let (_, trend) = convergence::follow(open.to_vec(), &[&before], policy);
+    gone(before, open, policy)
+}
+
+/// The findings of a list that another one does not have.
+fn gone(before: Vec<Tracked>, now: &[Tracked], policy: &Convergence) -> Vec<Tracked> {
+    if now.is_empty() {
+        return before;
+    }
+    let (_, trend) = convergence::follow(now.to_vec(), &[&before], policy);
     trend.map(|trend| trend.resolved_findings).unwrap_or_default()
 }
 
