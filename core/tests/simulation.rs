@@ -53,6 +53,10 @@
 //! | a limited account is not waited for | 15 | no agent starts into an open breaker (C6) |
 //! | the whole ramp again after a break | 953 | who comes back is turned away twice at most (C6) |
 //! | a correction goes while others on its account are out | 1801 | a crash changes no decision (I6) |
+//! | what a person accepted counts as fixed (found) | 12904 | what a person accepted is not repaired |
+//! | a merged finding is fixed though an author did not look (found) | 89337 | what is repaired was looked at by its authors |
+//!
+//! Bugs that would lose an objection are planted in `objections.rs`, in logs of the rows of `docs/rules/objections.md`.
 //!
 //! And in reviews, which have a world of their own (`reviews.rs`); most of these were there before it was:
 //!

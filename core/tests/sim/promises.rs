@@ -15,7 +15,9 @@ use archeflow_core::model::{
 };
 
 use super::facts::{exit_code, fits};
-use super::world::CHANGED;
+
+#[path = "objections.rs"]
+mod objections;
 
 type Kept = Result<(), String>;
 
@@ -175,7 +177,7 @@ impl<'a> Cycle<'a> {
     }
 
     /// CRITICALs in the change, with evidence, of an answer that another author replaced.
-    fn keep(&mut self, name: &'a str, earlier: &'a Answer) {
+    fn keep(&mut self, name: &'a str, earlier: &'a Answer, work: Option<&Change>) {
         let AnswerBody::Review(review) = &earlier.said else { return };
         let now = match self.answers.get(name).map(|answer| &answer.said) {
             Some(AnswerBody::Review(review)) => review.findings.as_slice(),
@@ -186,8 +188,8 @@ impl<'a> Cycle<'a> {
             let kept = finding.severity == Severity::Critical
                 && (!finding.evidence.is_empty() || finding.reproduction.is_some())
                 && founded(finding)
-                && (CHANGED.contains(&finding.file.as_str())
-                    || finding.citations.iter().any(|cited| CHANGED.contains(&cited.file.as_str())));
+                && (objections::in_the_change(work, &finding.file)
+                    || finding.citations.iter().any(|cited| objections::in_the_change(work, &cited.file)));
             if kept {
                 self.kept.push((name, finding, !now.iter().any(place)));
             }
@@ -538,7 +540,7 @@ impl<'a> Auditor<'a> {
                     "skip" if matches!(name, "skeptic" | "sage" | "trickster") => {
                         if let Some(earlier) = self.cycle.shadowed.remove(name) {
                             self.cycle.skipped.insert(name);
-                            self.cycle.keep(name, earlier);
+                            self.cycle.keep(name, earlier, self.work);
                         }
                     }
                     _ => drop(self.cycle.replaced.insert(name)),
@@ -571,7 +573,7 @@ impl<'a> Auditor<'a> {
         cycle.kept.retain(|(source, ..)| *source != name);
         cycle.answers.insert(name, answer);
         if let Some(earlier) = earlier {
-            cycle.keep(name, earlier);
+            cycle.keep(name, earlier, self.work);
         }
     }
 
@@ -1130,13 +1132,14 @@ impl<'a> Auditor<'a> {
                 let review = self.review(name).ok_or("a downgrade follows a review")?;
                 let finding =
                     review.findings.get(down.index as usize).ok_or("a downgrade names a finding")?;
-                let outside = !CHANGED.contains(&finding.file.as_str());
+                let outside = !objections::in_the_change(self.work, &finding.file);
                 let fair = match down.reason {
                     Unfounded::BesideTheChange => outside && self.cycle.evidence_asked.contains(name),
                     Unfounded::LineUnrelated => !proven(finding) && self.cycle.overruled.contains(name),
                     _ => !founded(finding),
                 };
                 holds(finding.severity == down.from && fair, "what has evidence counts")?;
+                objections::weakened(down)?;
                 self.cycle.weakened.insert((name, down.index), down.to);
                 holds(self.cycle.downgraded.insert((name, down.index)), "one downgrade for one finding")
             }
@@ -1170,6 +1173,7 @@ impl<'a> Auditor<'a> {
             }
             Event::Decision(Decision::FixApplied(fix)) => {
                 self.fixes += 1;
+                self.repaired(fix)?;
                 holds(self.cycle.fixed.insert(&fix.finding), "a fix is counted once")
             }
             Event::Decision(Decision::CycleBoundary(boundary)) => {
@@ -1310,6 +1314,7 @@ impl<'a> Auditor<'a> {
             let least = alike.filter(|(.., found)| elsewhere(found)).count().saturating_sub(unsure);
             holds((least..=most).contains(&told), "what counts is counted")?;
         }
+        self.lists_what_is_open(boundary, &weighed)?;
         let still = |known: &&Tracked| {
             boundary.open.iter().any(|found| {
                 (&found.file, &found.category, &found.description)
@@ -1339,7 +1344,7 @@ impl<'a> Auditor<'a> {
         let stuck = |f: &Tracked| f.cycles_open > 1 && f.severity >= policy.persistent_floor;
         match boundary.next_action {
             NextAction::Merge => {
-                holds(boundary.critical == 0, "nothing CRITICAL lands")?;
+                let passes_over = self.passes_over(boundary)?;
                 let against = |name: &str| {
                     weighed.iter().any(|(source, severity, found)| {
                         *source == name && *severity > Severity::Info && elsewhere(found)
@@ -1348,12 +1353,9 @@ impl<'a> Auditor<'a> {
                 let names = self.cycle.verdicts.keys().chain(&self.cycle.rejected_before);
                 for name in names.filter(|name| self.cycle.rejects(name)) {
                     let by_person = self.cycle.overruled.contains(name) || !self.accepted.is_empty();
+                    holds(passes_over || !against(name) || by_person, "no founded rejection is passed over")?;
                     holds(
-                        self.pipeline() || !against(name) || by_person,
-                        "no founded rejection is passed over",
-                    )?;
-                    holds(
-                        (self.pipeline() && against(name)) || by_person,
+                        (passes_over && against(name)) || by_person,
                         "no rejection without evidence is passed over but by a person (J-04)",
                     )?;
                     let named = boundary.passed_over.iter().any(|over| over.archetype == *name);
@@ -1407,6 +1409,7 @@ impl<'a> Auditor<'a> {
         )?;
         holds(complete.agents_total == self.agents, "agents are counted")?;
         holds(complete.fixes_total == self.fixes, "fixes are counted")?;
+        self.ends_with_what_is_open(complete)?;
         holds(complete.cycles == self.cycle.number, "cycles are counted")?;
         holds(self.discarded == (complete.reason == Reason::Discarded), "discarded is discarded")?;
         holds(!self.wish || self.discarded, "a wish to land is tried")?;
