@@ -173,8 +173,8 @@ mod tests {
         let private = Path::new("/home/ada/tmp/p");
         let rows = [
             ("/srv/x", true),
-            ("/home/you", true),
-            ("/home/ada", false),
+            ("/home/you/x", true),
+            ("/home/ada/", false),
             ("/", false),
             ("/usr/share/x", false),
         ];
