@@ -52,6 +52,18 @@ fn objections_every_row_keeps_the_promises() {
     page.close();
 }
 
+/// Those tables of `docs/rules/stops.md` whose settings the simulation has, too.
+#[test]
+fn objections_the_rows_about_stops_keep_the_promises() {
+    let mut page = Page::open("stops");
+    for table in ["Approval", "Landing", "Agents that fail", "Pipeline", "Accounts"] {
+        for row in &page.table(table).rows {
+            let played = World::script(row.get("run"), row.get("reviews"), row.get("world")).play();
+            audit(&played.log).unwrap_or_else(|why| row.fail(&why));
+        }
+    }
+}
+
 /// Plays, plants a bug in what was written, and expects the promise that it breaks.
 fn planted(run: &str, reviews: &str, world: &str, bug: impl Fn(&mut Vec<Entry>), promise: &str) {
     let Played { mut log, .. } = World::script(run, reviews, world).play();

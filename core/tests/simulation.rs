@@ -101,7 +101,9 @@ mod sim;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use archeflow_core::event::{Decision, Entry, Event, Failure, Order, QuestionKind, Report};
+use archeflow_core::event::{
+    CycleBoundary, Decision, Entry, Event, Failure, NextAction, Order, QuestionKind, Report,
+};
 use archeflow_core::model::{Purpose, Reason, SYSTEM, ShadowAction};
 
 use sim::chance::{Chance, word};
@@ -158,6 +160,42 @@ fn m_a1_m_c27_every_seed_keeps_the_promises_with_and_without_crashes() {
     );
     if std::env::var("ARCHEFLOW_SEED").is_err() {
         seen.is_wild_enough();
+    }
+}
+
+/// A bug that loses an objection, planted at every boundary of some runs, is found there.
+#[test]
+fn objections_that_a_boundary_loses_are_found() {
+    type Bug = fn(&mut CycleBoundary);
+    let bugs: [(&str, Bug); 4] = [
+        ("forgets a finding", |end| drop(end.open.pop())),
+        ("forgets an author", |end| end.open.iter_mut().for_each(|found| found.source.clear())),
+        ("counts one fix more", |end| end.fixes_applied += 1),
+        ("lands", |end| end.next_action = NextAction::Merge),
+    ];
+    let mut tally: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
+    for seed in 0..400 {
+        let life = lived(World::new(seed), Schedule::Calm, "calm");
+        let is_boundary =
+            |at: &usize| matches!(&life.log[*at].event, Event::Decision(Decision::CycleBoundary(_)));
+        for at in (0..life.log.len()).filter(is_boundary) {
+            for (name, bug) in bugs {
+                let mut log = life.log[..=at].to_vec();
+                let Event::Decision(Decision::CycleBoundary(end)) = &mut log[at].event else { continue };
+                if end.next_action == NextAction::Merge && name == "lands" || end.open.is_empty() {
+                    continue;
+                }
+                bug(end);
+                let (planted, found) = tally.entry(name).or_default();
+                *planted += 1;
+                *found += u32::from(audit(&log).is_err());
+            }
+        }
+    }
+    println!("{tally:?}");
+    assert_eq!(tally.len(), bugs.len());
+    for (name, (planted, found)) in tally {
+        assert!(planted > 50 && found == planted, "{name}: {found} of {planted}");
     }
 }
 
