@@ -161,7 +161,7 @@ fn decided(decision: &Decision) -> DecisionText {
         Decision::FixApplied(fix) => text(
             "CL-34",
             PROGRAM,
-            format!("{} is gone, and an agent reported it as fixed", fix.finding),
+            format!("{} is no longer raised", fix.finding),
             "counted as a fix".to_owned(),
         ),
         Decision::CycleBoundary(boundary) => text(
