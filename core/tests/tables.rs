@@ -31,7 +31,7 @@ use archeflow_core::rules::proposals::{self, ProjectFiles, ProposedCommand};
 use archeflow_core::rules::run_names::{self, Meaning, NamedRun, RunState, RunUse};
 use archeflow_core::rules::selection::{Wishes, select};
 use archeflow_core::rules::{
-    alternatives, evidence, pollution, raised, ran, red_base, routing, signs, tiers, trial,
+    alternatives, evidence, pollution, raised, ran, red_base, routing, signs, tiers, trial, unmade,
 };
 use archeflow_core::settings::KeepSettings;
 
@@ -344,18 +344,7 @@ fn a1_a2_a3_af_053_af_063_af_071_af_081_m_05_gates() {
         row.expect("mini-Explorer", yes(gate.research));
     });
     page.check("Test-first", |row| {
-        let change = Change {
-            commit: String::new(),
-            tree: String::new(),
-            kept_as: String::new(),
-            files: row.get("changed").split_whitespace().map(changed_file).collect(),
-            files_left_out: 0,
-            test_files: row.number("test files"),
-            commits: 1,
-            uncommitted: false,
-            signs: Signs::default(),
-            notes: Vec::new(),
-        };
+        let change = Change { test_files: row.number("test files"), ..change_of(row.get("changed")) };
         let proposal = Proposal { has_test_strategy: row.yes("test strategy"), ..Proposal::default() };
         let domain = row.word("domain", domain);
         // A journal from before M-05 has no such field; it goes on as it began.
@@ -369,6 +358,11 @@ fn a1_a2_a3_af_053_af_063_af_071_af_081_m_05_gates() {
         }
     });
     page.check("Test files", |row| row.expect("test", yes(signs::is_test_path(row.get("path")))));
+    page.check("Planned files", |row| {
+        let change = change_of(row.get("changed"));
+        let planned = row.get("planned").split("; ").filter(|path| !path.is_empty());
+        row.expect("named", unmade::unmade(planned, &change).join("; "));
+    });
     page.check("Fast path (A2)", |row| {
         let facts = Clearance {
             approved: row.yes("approved"),
@@ -1152,6 +1146,22 @@ fn role(word: &str) -> Option<Role> {
 
 fn strategy(word: &str) -> Option<Strategy> {
     [Strategy::Pdca, Strategy::Pipeline].into_iter().find(|strategy| strategy.name() == word)
+}
+
+/// By the paths in it.
+fn change_of(files: &str) -> Change {
+    Change {
+        commit: String::new(),
+        tree: String::new(),
+        kept_as: String::new(),
+        files: files.split_whitespace().map(changed_file).collect(),
+        files_left_out: 0,
+        test_files: 0,
+        commits: 1,
+        uncommitted: false,
+        signs: Signs::default(),
+        notes: Vec::new(),
+    }
 }
 
 fn changed_file(path: &str) -> ChangedFile {

@@ -13,6 +13,7 @@ use archeflow_core::model::{Phase, Seq};
 use archeflow_core::projections::usual_time::UsualTime;
 use archeflow_core::projections::view::{self, ProgressLine};
 use archeflow_core::rules::signs::masked;
+use archeflow_core::rules::unmade::unmade_line;
 use archeflow_core::run::Run;
 use archeflow_host::drive::{Asked, RunObserver};
 use crossterm::cursor::MoveUp;
@@ -219,6 +220,11 @@ impl RunObserver for Lines {
         }
         if let Some(line) = view::line(run, entry, start.as_ref()) {
             self.print(&line);
+        }
+        let made = entry.event.body::<AgentComplete>().filter(|complete| complete.change.is_some());
+        if let Some(unmade) = made.and_then(|_| unmade_line(&run.corrections.unmade)) {
+            let text = format!("         {}", self.paint.tone(view::Tone::Caution, &safe_line(&unmade)));
+            self.say(&text);
         }
         let notes = notes_of(&entry.event);
         if !notes.is_empty() {

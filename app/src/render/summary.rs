@@ -172,6 +172,7 @@ pub(crate) fn json(
         "cost_usd": run.spent,
         "costs": costs::json(run),
         "unresolved": unresolved,
+        "planned_missing": run.corrections.unmade,
         "question": question,
         "next": steps,
         "workflow": run.current_workflow(),

@@ -1,7 +1,9 @@
 //! Tests say something about the tree they ran on only if nothing of another tree is in their copy (R-05).
 
+use serde_json::json;
+
 use crate::agent_loop::{World, done, says};
-use crate::harness::{Test, each};
+use crate::harness::{Test, each, proposal, review};
 use crate::user::PROGRAM;
 
 /// A Maker that does this and commits it, with a case of its own.
@@ -218,4 +220,43 @@ fn r_12_a_staged_file_that_is_ignored_is_part_of_the_work() {
     test.go(&["--auto-merge"]).ended("merged", "approved", 0);
     assert_eq!(test.git(["show", "main:new.sh"]), "echo new");
     assert_eq!(test.git(["ls-tree", "main", "left.sh"]), "", "what is only ignored stays out");
+}
+
+/// What the plan names and the change does not touch is said wherever the change is looked at, and blocks nothing (R-12).
+#[test]
+fn r_12_planned_files_that_are_not_in_the_change_are_named() {
+    let test = Test::new().unshadowed();
+    test.file(".gitignore", "new.sh\n");
+    test.commit("Ignore");
+    let plan = |when: &str, files: &str| {
+        let files = files.split_whitespace().map(|file| format!("- `{file}`\n")).collect::<String>();
+        proposal(when, ["0.9"; 3]).replace("- `src/app.txt`\n", &files)
+    };
+    let make = |when: &str, deed: &str| {
+        format!(
+            "== maker {when} ==\nsh echo x >> src/app.txt; echo y >> tests/check_test.sh; {deed}\nsay <<END\nDone.\n\nSTATUS: DONE\nEND\n\n"
+        )
+    };
+    let rejects =
+        "src/app.txt:3 | WARNING | quality | The third line is in the way | Remove | `src/app.txt:3`";
+    let scenes = [
+        plan("creator cycle=1", "./src/app.txt:3 src/ tests/*.sh new.sh later.sh README.md"),
+        make("cycle=1", "echo new > new.sh"),
+        review("guardian cycle=1", "REJECTED", &[rejects]),
+        plan("creator", "src/app.txt"),
+        make("", "echo later > later.sh"),
+    ];
+    let test = test.play(&scenes.concat());
+    let waits = test.go(&["--workflow", "standard"]).ended("awaiting_merge", "approved", 10);
+    let line = "         planned, not in the change: new.sh, later.sh, README.md\n";
+    assert!(waits.stderr.contains(line), "{waits}");
+    let now = "planned, not in the change: new.sh, README.md";
+    assert_eq!(waits.json["planned_missing"], json!(["new.sh", "README.md"]), "{waits}");
+    assert!(waits.json["question"]["details"].as_array().unwrap().contains(&json!(now)), "{waits}");
+    let report = test.run(&["report", &waits.id, "--json"]);
+    assert_eq!(report.json["planned_missing"], json!(["new.sh", "README.md"]), "{report}");
+    let shown = test.run(&["show", &waits.id]).stderr;
+    assert!(shown.contains(line) && shown.contains(now), "{shown}");
+    let merged = test.run(&["merge", &waits.id]).ended("merged", "approved", 0);
+    assert_eq!(merged.json["planned_missing"], json!(["new.sh", "README.md"]), "{merged}");
 }

@@ -40,3 +40,4 @@ pub mod system;
 mod testing;
 pub mod tiers;
 pub mod trial;
+pub mod unmade;

@@ -7,9 +7,9 @@ use crate::event::{QuestionAsked, RunContinued, ShadowDetected, Stop, Tracked};
 use crate::model::{
     AnswerBody, Finding, Outcome, Proposal, Role, SYSTEM, Seq, Severity, ShadowAction, SystemShadow, Verdict,
 };
-use crate::rules::evidence;
 use crate::rules::identity::FindingClaim;
 use crate::rules::shadows::Places;
+use crate::rules::{evidence, unmade};
 
 use super::{Answered, Clarification, Run};
 
@@ -44,6 +44,8 @@ pub struct Corrections {
     /// Files that proposals of earlier cycles listed, or that were in the work when this cycle began: nobody leaves the plan
     /// by keeping them.
     pub planned: BTreeSet<String>,
+    /// Files that a plan names and that no work of the run has touched so far.
+    pub unmade: Vec<String>,
     /// Findings a person accepted as they are.
     pub accepted: Vec<Tracked>,
     /// The scope a person gave the task after a break.
@@ -93,6 +95,16 @@ impl Run {
         self.corrections.planned.extend(planned.unwrap_or_default());
         let made = self.work.iter().flat_map(|work| &work.files).map(|file| file.path.clone());
         self.corrections.planned.extend(made);
+    }
+
+    /// New work: what this cycle's plan names and it does not touch, and what earlier plans named and nothing touched. A file
+    /// that was in the work once was given up on purpose.
+    pub(super) fn note_unmade(&mut self) {
+        let Some(work) = &self.work else { return };
+        let planned =
+            self.cycle().and_then(|cycle| cycle.proposal()).map(|proposal| proposal.files.as_slice());
+        let planned = planned.unwrap_or_default().iter().chain(&self.corrections.unmade);
+        self.corrections.unmade = unmade::unmade(planned.map(String::as_str), work);
     }
 
     /// The task, in the scope a person may have given it since.

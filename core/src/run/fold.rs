@@ -438,9 +438,9 @@ impl Run {
         self.note_served(&start, complete.start_seq);
         let author = Author { agent: start.agent, player: complete.played };
         if complete.change.is_some() {
+            self.cycle_mut().made.clone_from(&complete.change);
             self.work = complete.change;
-            let made = self.work.clone();
-            self.cycle_mut().made = made;
+            self.note_unmade();
             self.author = Some(author.clone());
         }
         let name = complete.archetype;
@@ -619,6 +619,7 @@ impl Run {
             };
             cycle.answers.insert(archetype.clone(), Arc::new(answered));
         }
+        self.note_unmade();
     }
 
     /// What was wrong with the base commit or the commands may have been repaired.

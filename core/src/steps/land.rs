@@ -9,6 +9,7 @@ use crate::model::{
     Sign, counted,
 };
 use crate::rules::red_base::{AddedFailures, added_failures};
+use crate::rules::unmade::unmade_line;
 use crate::rules::{evidence, raised, ran};
 use crate::run::{Cycle, LandingTests, Merged, Run};
 
@@ -280,6 +281,7 @@ fn agree(run: &Run, cycle: &Cycle, old: &Oid, commit: &Oid) -> Option<Vec<Conclu
         let files = counted(work.files.len() + work.files_left_out as usize, "file");
         details.push(format!("{files} changed"));
     }
+    details.extend(unmade_line(&run.corrections.unmade));
     let red = landing.tested.as_ref().filter(|tests| tests.result != Tested::Passed);
     details.push(match (&run.policy().test_command, untested) {
         (Some(command), _) if unclear.is_some() => {

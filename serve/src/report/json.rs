@@ -58,6 +58,7 @@ pub fn draw(story: &Story, diff: &Diff) -> Value {
         })).collect::<Vec<_>>(),
         "break_page": story.page,
         "change": { "files": files.collect::<Vec<_>>(), "files_left_out": diff.files_left_out, "missing": diff.missing },
+        "planned_missing": story.planned_missing,
         "artifacts": story.artifacts.iter().map(|kept| json!({ "cycle": kept.cycle, "name": kept.name, "by": kept.by, "seq": kept.seq })).collect::<Vec<_>>(),
         "next": story.next.iter().map(|(command, _)| command).collect::<Vec<_>>(),
     })

@@ -80,6 +80,10 @@ pub(super) fn facts(story: &Story, written: fn(u64) -> String) -> Vec<Fact> {
         let files = change.files.len() + change.files_left_out as usize;
         facts.push(fact("Change", count(files, "file"), format!("+{added} −{deleted}")));
     }
+    if !story.planned_missing.is_empty() {
+        let missing = count(story.planned_missing.len(), "file");
+        facts.push(fact("Planned", format!("{missing} not in the change"), story.planned_missing.join(", ")));
+    }
     facts.push(match &overview.landed {
         Some(landed) => {
             let back = landed.reverted.as_ref().map(|by| format!("reverted by {}", short(by)));

@@ -49,6 +49,8 @@ pub struct Story {
     /// What a person can type next, most likely first.
     pub next: Vec<(String, &'static str)>,
     pub change: Option<Change>,
+    /// Files that were planned and are not in the change.
+    pub planned_missing: Vec<String>,
     pub artifacts: Vec<Kept>,
 }
 
@@ -623,6 +625,7 @@ impl Teller {
             page: handoff::page(run_id, run, log),
             next: next.unwrap_or_default(),
             change: run.work.clone(),
+            planned_missing: run.corrections.unmade.clone(),
             overview,
             cycles: self.cycles.into_values().collect(),
             set_aside: self.set_aside,

@@ -16,7 +16,7 @@ mod list;
 mod places;
 pub(crate) mod steps;
 
-pub(crate) use places::{Places, is_code};
+pub(crate) use places::{Places, is_code, is_in, is_tail};
 pub(crate) use rogue::outside;
 
 use crate::model::{

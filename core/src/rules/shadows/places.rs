@@ -84,11 +84,12 @@ fn name(path: &str) -> &str {
 }
 
 /// Whether a path ends with another one, cut between folders.
-fn is_tail(long: &str, short: &str) -> bool {
+pub(crate) fn is_tail(long: &str, short: &str) -> bool {
     long.strip_suffix(short).is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }
 
-fn is_in(path: &str, before: &str, after: &str) -> bool {
+/// Whether a path is below a folder and ends as a pattern does.
+pub(crate) fn is_in(path: &str, before: &str, after: &str) -> bool {
     path.strip_prefix(before).is_some_and(|rest| {
         let bounded =
             before.is_empty() || before.ends_with('/') || !after.is_empty() || rest.starts_with('/');

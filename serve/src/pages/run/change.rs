@@ -6,6 +6,7 @@ use archeflow_core::model::{ReproductionResult, counted};
 use archeflow_core::projections::story::evidence::{self, Evidence};
 use archeflow_core::projections::story::{Life, State};
 use archeflow_core::projections::view::capital;
+use archeflow_core::rules::unmade::unmade_line;
 use archeflow_core::text::{revealed, short_line, short_text};
 use maud::{Markup, html};
 
@@ -25,6 +26,7 @@ pub(super) fn draw(ui: &Ui, run: &RunModel, diff: &Diff) -> Markup {
     let elsewhere: Vec<&Life> = open.iter().filter(|life| !shown(life)).copied().collect();
     html! {
         div.stack {
+            @if let Some(unmade) = unmade_line(&run.story.planned_missing) { p.small.muted { (short_line(&capital(&unmade), 200)) } }
             @if !elsewhere.is_empty() { (outside(ui, run, &elsewhere)) }
             @if let Some(why) = &diff.missing {
                 (panel("The change", &html! { p.muted { (short_line(why, 400)) } }))
