@@ -106,7 +106,7 @@ mod tests {
             named(&["a", "b", "c", "d", "e", "f", "g"]),
             "planned, not in the change: a, b, c, d, e and 2 more"
         );
-        let cut = named(&[&long, "b.rs"]);
+        let cut = named(&[&long, "src/b_as_well.rs"]);
         assert!(cut.chars().count() <= WIDTH && cut.ends_with("/ö.rs and 1 more"), "{cut}");
         let many: Vec<&str> = std::iter::repeat_n(long.as_str(), 1000).collect();
         assert!(named(&many).chars().count() <= WIDTH, "{}", named(&many));
