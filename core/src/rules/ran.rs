@@ -5,15 +5,25 @@ use crate::event::TestsRan;
 use crate::model::Counted;
 use crate::model::Sign;
 
-/// What a passing run of the tests shows less than the one on the base; nothing where one of them counts nothing. Tests that
-/// are skipped or expected to fail did not run.
+/// What a passing run of the tests shows less than the one on the base; nothing where the base's counts nothing. Tests that are
+/// skipped or expected to fail did not run.
 pub fn weaker(before: &TestsRan, now: &TestsRan) -> Option<Counted> {
     let detail = fewer(before, now).or_else(|| rewritten(before, now))?;
     Some(Counted { sign: Sign::TestsWeakened, path: String::new(), line: 0, detail })
 }
 
 fn fewer(before: &TestsRan, now: &TestsRan) -> Option<String> {
-    let (old, new) = (before.counts?, now.counts?);
+    let old = before.counts.filter(|old| old.ran() > 0)?;
+    let Some(new) = now.counts else {
+        return Some(format!(
+            "the test command counts no tests any more; before the change {} ran",
+            old.ran()
+        ));
+    };
+    if new.failed > old.failed {
+        let told = format!("the test command passed, although its output counts {} failed", new.failed);
+        return Some(format!("{told} (before the change: {})", old.failed));
+    }
     (new.ran() < old.ran()).then(|| {
         format!(
             "fewer tests ran than before the change: {} to {} (skipped or expected to fail: {} to {})",
