@@ -187,6 +187,7 @@ fn r_07_fewer_tests_that_ran_and_rewritten_files_do_not_land() {
     let rows = [
         ("moved", "git mv cases/b.case cases/b.txt", "2 to 1"),
         ("skipped", "echo '# later' > cases/b.case", "2 to 1 (skipped or expected to fail: 0 to 1)"),
+        ("counts none", "echo true > run.sh", "counts no tests any more; before the change 2 ran"),
         ("rewrites", rewrites, "src/app.txt"),
         ("adds", "echo true > cases/c.case", ""),
     ];
