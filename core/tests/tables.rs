@@ -753,11 +753,13 @@ fn d_07_raised() {
             status: row.maybe("status", file_status),
             removed: row.get("removed lines").parse().unwrap_or(0),
             binary: row.get("removed lines") == "binary",
-            old: signs::strength(&text("old text")),
-            new: signs::strength(&text("new text")),
+            old: strength_in(row.get("path"), &text("old text")),
+            new: strength_in(row.get("path"), &text("new text")),
             ..signs::ScannedFile::default()
         };
-        let seen = signs::own_judges(&[file], row.get("test command"));
+        let mut scripts = signs::scripts_of(row.get("test command"));
+        scripts.extend(signs::read_in(&row.get("read in").replace('⏎', "\n")).map(str::to_owned));
+        let seen = signs::own_judges(&[file], &scripts);
         let names: Vec<&str> = seen.iter().map(|counted| counted.sign.name()).collect();
         row.expect("sign", if names.is_empty() { "none".to_owned() } else { names.join(", ") });
     });

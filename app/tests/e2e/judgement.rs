@@ -88,16 +88,18 @@ fn l_09_a_run_that_changes_its_own_judges_says_so() {
     let merged = test.go(&["--auto-merge"]);
     let merged = merged.ended("merged", "approved", 0);
     let raised = merged.events("finding.raised");
-    for (sign, path) in [("linter_changed", "ruff.toml"), ("test_command_changed", "ci/all.sh")] {
+    for (sign, path, severity) in
+        [("linter_changed", "ruff.toml", "INFO"), ("test_command_changed", "ci/all.sh", "WARNING")]
+    {
         let found = raised.iter().find(|raised| raised["sign"] == sign);
         let found = found.unwrap_or_else(|| panic!("{sign}\n{merged}"));
         assert_eq!(found["finding"]["file"], path, "{found}");
-        assert_eq!(found["finding"]["severity"], "INFO", "{found}");
+        assert_eq!(found["finding"]["severity"], severity, "{found}");
     }
     for command in [["show", &merged.id], ["report", &merged.id]] {
         let shown = test.run(&command);
         let said = format!("{}{}", shown.stdout, shown.stderr);
-        assert!(said.contains("the test command's own script changed: ci/all.sh"), "{command:?}\n{shown}");
+        assert!(said.contains("what the test command runs changed: ci/all.sh"), "{command:?}\n{shown}");
     }
 }
 

@@ -33,9 +33,9 @@ pub fn finding(counted: &Counted, policy: &Raised) -> Finding {
 /// keep it from landing.
 fn severity(sign: Sign) -> Severity {
     match sign {
-        Sign::BuildChanged | Sign::BinaryChanged | Sign::LinterChanged | Sign::TestCommandChanged => {
-            Severity::Info
-        }
+        Sign::BuildChanged | Sign::BinaryChanged | Sign::LinterChanged => Severity::Info,
+        // It keeps nothing from landing, and is named wherever the landing is.
+        Sign::TestCommandChanged => Severity::Warning,
         Sign::TestsRemoved
         | Sign::TestsWeakened
         | Sign::CiChanged

@@ -6,7 +6,8 @@
 pub use super::content::{BinaryContent, turns_text};
 pub use super::credentials::{credential, masked, without_credentials};
 pub use super::testing::{
-    Strength, adds_a_test, has_tests_inside, is_test_path, strength, strength_in, strength_of_line,
+    Strength, adds_a_test, has_tests_inside, is_test_path, steers_collection, strength, strength_in,
+    strength_of_line,
 };
 use std::collections::BTreeSet;
 
@@ -103,23 +104,53 @@ fn is_run(file: &ScannedFile<'_>) -> bool {
     file.new_mode & 0o170_111 > 0o100_000 || ending.is_some_and(|ending| ENDINGS.contains(&ending))
 }
 
-/// Changes to what judges the change itself (L-09): the script that the test command runs, if lines of it are removed or
-/// replaced, or lines are added that end it early or pass over a failure. Adding checks is ordinary work.
-pub fn own_judges(files: &[ScannedFile<'_>], test_command: &str) -> Vec<Counted> {
-    let scripts = scripts_of(test_command);
+/// Changes to what judges the change itself (L-09, R-07): a script that the test command runs or reads in, or the file that says
+/// what it runs, if lines of it are removed or replaced, or lines are added that end it early or pass over a failure. Adding
+/// checks is ordinary work.
+pub fn own_judges(files: &[ScannedFile<'_>], scripts: &BTreeSet<String>) -> Vec<Counted> {
     let changes = |file: &&ScannedFile<'_>| {
+        let path = file.path.trim_matches('"');
+        if steers_collection(path) && file.new.skips > file.old.skips {
+            return true;
+        }
         let adds_only = file.status == Some(FileStatus::Modified) && file.removed == 0 && !file.binary;
-        scripts.contains(file.path.trim_matches('"')) && (!adds_only || file.new.escapes > file.old.escapes)
+        let judges = if path.rsplit('/').next() == Some("package.json") {
+            file.new.named != file.old.named
+        } else {
+            !adds_only || file.new.escapes > file.old.escapes
+        };
+        scripts.contains(path) && judges
     };
     let sign = |file: &ScannedFile<'_>| {
         let hidden = file.binary && file.status != Some(FileStatus::Deleted);
         let (sign, what) = match hidden {
-            true => (Sign::HiddenText, "the test command's own script changed, and no diff shows it"),
-            false => (Sign::TestCommandChanged, "the test command's own script changed"),
+            true => (Sign::HiddenText, "what the test command runs changed, and no diff shows it"),
+            false => (Sign::TestCommandChanged, "what the test command runs changed"),
         };
         Counted { sign, path: file.path.to_owned(), line: 0, detail: format!("{what}: {}", file.path) }
     };
     files.iter().filter(changes).map(sign).collect()
+}
+
+/// What a tool reads to know what it is to run.
+fn read_by(tool: &str) -> &'static [&'static str] {
+    match tool {
+        "make" | "gmake" => &["Makefile", "makefile", "GNUmakefile"],
+        "npm" | "yarn" | "pnpm" => &["package.json"],
+        "pytest" | "py.test" => &["pytest.ini", "tox.ini"],
+        "just" => &["justfile", "Justfile"],
+        "tox" => &["tox.ini"],
+        "rake" => &["Rakefile"],
+        _ => &[],
+    }
+}
+
+/// The file that a line of a shell script reads in: `. lib.sh`, `source ./lib.sh`.
+pub fn read_in(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let rest = line.strip_prefix(". ").or_else(|| line.strip_prefix("source "))?;
+    let path = rest.split_whitespace().next()?.trim_matches(['"', '\'', ';']);
+    Some(path.trim_start_matches("./"))
 }
 
 /// What runs a script that follows it.
@@ -147,12 +178,14 @@ pub fn scripts_of(command: &str) -> BTreeSet<String> {
                 }
                 ("-m", _) => {
                     scripts.insert(format!("{folder}{}.py", path.replace('.', "/")));
+                    scripts.extend(read_by(path).iter().map(|file| format!("{folder}{file}")));
                     break;
                 }
                 (_, "cd") => {}
                 _ if word.starts_with('-') || word.contains('=') || INTERPRETERS.contains(&word) => {}
                 _ => {
                     scripts.insert(format!("{folder}{path}"));
+                    scripts.extend(read_by(path).iter().map(|file| format!("{folder}{file}")));
                     break;
                 }
             }

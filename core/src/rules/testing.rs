@@ -74,7 +74,7 @@ const SKIPS: [&str; 35] = [
     "__test__ = False",
     "collect_ignore",
     "def load_tests",
-    "collection_modifyitems",
+    "pytest_collection_modifyitems",
     "xit(",
     "xit \"",
     "xit '",
@@ -107,6 +107,8 @@ pub struct Strength {
     pub does: u32,
     /// Lines that end a script early or pass over a failure.
     pub escapes: u32,
+    /// A checksum of the lines that say what a tool runs as the tests: `"test": "jest"`.
+    pub named: u64,
 }
 
 impl Strength {
@@ -128,6 +130,7 @@ impl Strength {
             skips: self.skips.saturating_add(other.skips),
             does: self.does.saturating_add(other.does),
             escapes: self.escapes.saturating_add(other.escapes),
+            named: self.named.wrapping_add(other.named),
         }
     }
 }
@@ -152,7 +155,7 @@ pub fn strength(text: &str) -> Strength {
 
 /// Of a line of this file. Beside the code that it tests, only what is a test by its own mark counts.
 pub fn strength_in(path: &str, line: &str) -> Strength {
-    let strength = strength_of_line(line);
+    let strength = Strength { named: names_tests(path, line), ..strength_of_line(line) };
     if is_test_path(path) || !has_tests_inside(path) {
         return strength;
     }
@@ -179,7 +182,20 @@ pub fn strength_of_line(line: &str) -> Strength {
         skips: count(line, &SKIPS).max(u32::from(ends)),
         does: u32::from(!idle),
         escapes: u32::from(ESCAPES.iter().any(|mark| line.contains(mark)) || line.trim_end() == "exit"),
+        named: 0,
     }
+}
+
+/// The checksum of a line that says what `npm test` runs; nothing in other files.
+fn names_tests(path: &str, line: &str) -> u64 {
+    let is_named = path.trim_matches('"').ends_with("package.json")
+        && ["\"test\"", "\"test:", "\"pretest", "\"posttest"].iter().any(|key| line.contains(key));
+    if !is_named {
+        return 0;
+    }
+    line.trim()
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// An assertion that holds whatever is tested.
@@ -189,17 +205,19 @@ fn is_empty(line: &str) -> bool {
         || EMPTY.iter().any(|mark| line.contains(mark))
 }
 
+/// How often the mark that is there most often is in a line; some marks are parts of others.
 fn count(line: &str, marks: &[&str]) -> u32 {
-    u32::from(marks.iter().any(|mark| contains_mark(line, mark)))
+    marks.iter().map(|mark| marked(line, mark)).max().unwrap_or(0)
 }
 
-/// Whether a mark is in a line, not as the end of a longer word: `wait(` is no `it(`.
-fn contains_mark(line: &str, mark: &str) -> bool {
+/// How often a mark is in a line, not as the end of a longer word: `wait(` is no `it(`.
+fn marked(line: &str, mark: &str) -> u32 {
     let word = mark.starts_with(|c: char| c.is_ascii_alphanumeric());
-    line.match_indices(mark).any(|(at, _)| {
-        let before = line.get(..at).and_then(|before| before.chars().next_back());
+    let begins = |(at, _): &(usize, &str)| {
+        let before = line.get(..*at).and_then(|before| before.chars().next_back());
         !word || before.is_none_or(|c| !c.is_alphanumeric() && c != '_')
-    })
+    };
+    u32::try_from(line.match_indices(mark).filter(begins).count()).unwrap_or(u32::MAX)
 }
 
 /// A path that tests live at.
@@ -232,6 +250,11 @@ fn is_camel_test(name: &str) -> bool {
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
     let in_such_a_language = matches!(extension, "java" | "kt" | "cs" | "swift" | "scala" | "php");
     in_such_a_language && (stem.ends_with("Test") || stem.ends_with("Tests"))
+}
+
+/// What pytest reads to know which tests there are.
+pub fn steers_collection(path: &str) -> bool {
+    path.trim_matches('"').rsplit('/').next() == Some("conftest.py")
 }
 
 /// A file of a language whose unit tests are beside the code.
