@@ -235,7 +235,10 @@ impl Page {
         let unanswered = !reviewed.unanswered().is_empty();
         let tone = grave.map_or(if unanswered { Tone::Caution } else { Tone::Good }, tone);
         let paint = self.look.paint;
-        self.put(&paint.bold(&paint.tone(tone, &words::counts(reviewed))));
+        let room = self.look.width;
+        for part in wrapped(&words::counts(reviewed), room, room.saturating_sub(2)) {
+            self.put(&paint.bold(&paint.tone(tone, &part)));
+        }
         let about = format!(
             "{} ({}), base {}",
             words::subject(reviewed),
