@@ -405,7 +405,11 @@ impl<'a> Attempt<'a> {
         citations::resolve(&self.world.repo, &start.at, &self.inputs.changed, &mut answer)?;
         if let Err((kind, reason)) = accept::accept(start.role, &answer, change.is_some(), !code.is_empty()) {
             let reason = match answer.status {
-                Status::Unverified => format!("{reason}; {}", last_lines(&said)),
+                Status::Unverified => {
+                    let is_command = start.agent.starts_with("cmd:") && !code.is_empty();
+                    let remedy = if is_command { " (a command has it in ARCHEFLOW_CODE)" } else { "" };
+                    format!("{reason}{remedy}; {}", last_lines(&said))
+                }
                 Status::Done | Status::DoneWithConcerns | Status::NeedsContext | Status::Blocked => reason,
             };
             let kept_as = change.map(|change| change.kept_as);
