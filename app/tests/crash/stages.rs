@@ -12,7 +12,8 @@ pub(crate) fn shell_agent(scene: &Scene, before: &str) -> String {
     let before = before.replace("$BASE", &scene.base().display().to_string());
     scene.open_base();
     let text = format!(
-        "brief=$(cat)\n{before}\nexec {} __play {} </dev/null\n",
+        "brief=$(cat)\n{before}\nsaid=$({} __play {} </dev/null); code=$?\n\
+         printf '%s\\n' \"$said\" | sed -E \"s/(VERDICT: [A-Z]+|STATUS: [A-Z_]+)/\\1 $ARCHEFLOW_CODE/g\"; exit $code\n",
         quoted(Path::new(crate::user::PROGRAM)),
         quoted(&scene.play)
     );
@@ -30,7 +31,7 @@ pub(crate) const ASKS: &str = r#"
 if [ "$ARCHEFLOW_ROLE" = creator ]; then
     case $brief in
         *"In Latin"*) ;;
-        *) printf '%s\n\n%s\n' "Which language?" "STATUS: NEEDS_CONTEXT"; exit 0 ;;
+        *) printf '%s\n\n%s\n' "Which language?" "STATUS: NEEDS_CONTEXT $ARCHEFLOW_CODE"; exit 0 ;;
     esac
 fi
 "#;
