@@ -36,7 +36,7 @@ while [ -e "{base}/hold" ]; do sleep 0.05; echo waiting >&2; done
 echo 'echo $(($1 * 2))' > double.sh
 echo 'test "$(sh double.sh 3)" = 6' >> tests/run.sh
 git add -A && git commit -qm Work
-printf '## Summary\n\nDone.\n\n## Tests\n\nall pass\n\nSTATUS: DONE\n'
+printf '## Summary\n\nDone.\n\n## Tests\n\nall pass\n\nSTATUS: DONE %s\n' "$ARCHEFLOW_CODE"
 "#;
 
 /// A suite of two tasks, and a folder for repositories.
