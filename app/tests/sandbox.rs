@@ -198,7 +198,7 @@ fn s_12_m_c21_m_s8_landlock_stops_what_reaches_out_and_lets_work_go_on() -> io::
     holds(&landlock(), &STOPPED, &WORKING)
 }
 
-/// Whoever may build a sandbox is its root, and could mount what is covered once more.
+/// A program that may make namespaces is root in them, and could mount again what is covered.
 #[test]
 fn r_01_a_sandbox_within_does_not_uncover_the_settings_of_the_kernel() -> io::Result<()> {
     let needs = ClientNeeds { own_sandbox: true, ..ClientNeeds::default() };

@@ -1,4 +1,4 @@
-//! folders nested by the thousand, made by whoever can make folders.
+//! thousands of nested folders, made by agents, tests and commits.
 
 use std::fs;
 

@@ -243,7 +243,7 @@ fn m_e15_locks_of_others_on_refs_and_configuration_are_not_broken() {
     }
 }
 
-/// Each is overtaken by the one before; whoever came too late has the next turn.
+/// Each is overtaken by the one before. A run that was overtaken lands next.
 #[test]
 fn r_13_six_runs_at_once_all_land() {
     let scenes = "== maker ==\nsh f=$(mktemp src/newXXXXXX) && chmod 644 $f && echo made > $f && echo case > tests/$(basename $f)_test.sh\n\

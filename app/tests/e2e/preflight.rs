@@ -75,7 +75,7 @@ fn u_10_a_tree_that_passed_is_not_tested_again_before_the_next_run() {
     assert_eq!(second.events("preflight.done")[0]["tests"]["reused"], true);
 }
 
-/// What a run that ends at the first failure leaves untested, nobody knows.
+/// A run that ends at the first failure leaves tests out, which may fail, too.
 #[test]
 fn r_10_a_red_base_is_no_excuse_for_tests_that_did_not_run() {
     let runner = |ends: &str| {

@@ -1,7 +1,6 @@
 # Plays every archetype. Writes down who was sent, and waits while a file says so.
-brief=$(cat)
-code=$(printf '%s\n' "$brief" | sed -n 's/.*as in `STATUS: DONE \([0-9a-f]*\)`.*/\1/p' | tail -n 1)
-sign() { sed -E "s/(VERDICT: [A-Z]+|STATUS: [A-Z_]+)/\1 $code/g"; }
+cat > /dev/null
+sign() { sed -E "s/(VERDICT: [A-Z]+|STATUS: [A-Z_]+)/\1 $ARCHEFLOW_CODE/g"; }
 
 item=$(echo "$ARCHEFLOW_RUN_ID" | cut -d. -f2)
 echo "$item $ARCHEFLOW_ROLE" >> "{base}/bill"

@@ -7,9 +7,8 @@
 #   slow   a check that never ends
 #   hang   somebody says nothing; the name ends with the role
 #   dear   costs more than there is
-brief=$(cat)
-code=$(printf '%s\n' "$brief" | sed -n 's/.*as in `STATUS: DONE \([0-9a-f]*\)`.*/\1/p' | tail -n 1)
-sign() { sed -E "s/(VERDICT: [A-Z]+|STATUS: [A-Z_]+)/\1 $code/g"; }
+cat > /dev/null
+sign() { sed -E "s/(VERDICT: [A-Z]+|STATUS: [A-Z_]+)/\1 $ARCHEFLOW_CODE/g"; }
 
 item=$(echo "$ARCHEFLOW_RUN_ID" | cut -d. -f2)
 stage={base}/stage

@@ -28,7 +28,7 @@ pub fn added_failures(before: &[String], now: &[String]) -> AddedFailures {
 }
 
 /// Why an output does not show that the tests ran which ran on the base; empty if it does. A run that ends at its first
-/// failing test, or whose other tests nobody names, says nothing about them.
+/// failing test, or whose output does not name the others, says nothing about them.
 pub fn unproven(before: &NamedTests, now: &NamedTests, command: &str) -> String {
     if before.passed.is_empty() || now.passed.is_empty() {
         return "their output does not name the tests that passed".to_owned();

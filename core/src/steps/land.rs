@@ -126,7 +126,7 @@ pub(super) enum Judged {
     Pass,
     /// They fail, and each failing test failed before the change (U-10).
     AsBefore,
-    /// They fail as they did before the change, but nobody can tell whether in the same tests, or whether the others ran.
+    /// They fail as they did before the change. The output does not show whether in the same tests, or whether the others ran.
     Unknown,
     /// These failing tests are new, where the output names them.
     Fail(Vec<String>),

@@ -211,7 +211,7 @@ pub(super) fn land(
     };
     take_turn(world, &intent.target);
     let landed = move_target(world, &step, intent, since);
-    // Whoever came too late keeps the turn: nobody else lands while it builds and tests once more.
+    // A run whose branch moved keeps the turn: no other run lands while it builds and tests again.
     if !matches!(landed, Err((Refusal::Moved, _))) {
         leave_turn(world);
     }
@@ -256,7 +256,7 @@ fn take_turn(world: &World, target: &str) {
     }
 }
 
-/// For whoever does something else than build, test and land.
+/// For a run that does something else than build, test and land.
 pub(super) fn leave_turn(world: &World) {
     *world.landing_turn.lock().unwrap_or_else(PoisonError::into_inner) = None;
 }

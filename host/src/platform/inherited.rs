@@ -1,5 +1,5 @@
-//! Files that whoever started this program had open: a lock, a log, the pipe of a CI runner, a folder. They are no
-//! business of the programs we start, and an open folder is a way out of every sandbox.
+//! Files that the process had open that started this program: a lock, a log, the pipe of a CI runner, a folder. Programs that
+//! we start must not inherit them: an open folder is a way out of every sandbox.
 
 #![expect(unsafe_code, reason = "the numbers of files that others opened are all that is known of them")]
 

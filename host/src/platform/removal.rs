@@ -1,5 +1,5 @@
-//! Removing a folder with all that is in it, however deep it is nested: agents, tests and changes of strangers make folders
-//! in folders by the thousand. The stack has a bound, and so have paths and open files.
+//! Removes a folder with its content at any depth: agents, tests and foreign commits can nest thousands of folders,
+//! and stack, paths and open files are limited.
 
 use std::ffi::{CStr, CString};
 use std::fs;

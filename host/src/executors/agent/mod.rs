@@ -329,6 +329,12 @@ impl<'a> Attempt<'a> {
         }
     }
 
+    /// Clients and models read the code in their brief. A command gets it in a variable as well: a script should not have to
+    /// search for it.
+    fn is_command(&self) -> bool {
+        matches!(AgentBackend::parse(&self.inputs.start.agent, Path::new("/")), Ok(AgentBackend::Cmd(_)))
+    }
+
     /// The environment of INTERFACES section 3.
     fn env(&self, scratch: &Path) -> Vec<(OsString, OsString)> {
         let start = &self.inputs.start;
@@ -342,7 +348,9 @@ impl<'a> Attempt<'a> {
         set("ARCHEFLOW_ATTEMPT", start.attempt.to_string().into());
         set("ARCHEFLOW_PURPOSE", start.purpose.name().into());
         set("ARCHEFLOW_MODEL", start.model.name().into());
-        set("ARCHEFLOW_CODE", self.code().into());
+        if self.is_command() {
+            set("ARCHEFLOW_CODE", self.code().into());
+        }
         set("ARCHEFLOW_USAGE_FILE", scratch.join(USAGE).into());
         set("TMPDIR", scratch.into());
         for who in ["AUTHOR", "COMMITTER"] {
@@ -406,8 +414,8 @@ impl<'a> Attempt<'a> {
         if let Err((kind, reason)) = accept::accept(start.role, &answer, change.is_some(), !code.is_empty()) {
             let reason = match answer.status {
                 Status::Unverified => {
-                    let is_command = start.agent.starts_with("cmd:") && !code.is_empty();
-                    let remedy = if is_command { " (a command has it in ARCHEFLOW_CODE)" } else { "" };
+                    let has_it = self.is_command() && !code.is_empty();
+                    let remedy = if has_it { " (a command has it in ARCHEFLOW_CODE)" } else { "" };
                     format!("{reason}{remedy}; {}", last_lines(&said))
                 }
                 Status::Done | Status::DoneWithConcerns | Status::NeedsContext | Status::Blocked => reason,
