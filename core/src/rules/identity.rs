@@ -339,12 +339,25 @@ fn read_up_to(description: &str, most: usize, mut word: impl FnMut(&str), mut na
             if at > 0 {
                 in_code = !in_code;
             }
-            for identifier in piece.split(|c: char| !c.is_alphanumeric() && c != '_') {
+            let identifiers = piece.split(|c: char| !c.is_alphanumeric() && c != '_');
+            for identifier in identifiers.flat_map(by_script) {
                 let one_part = identifier.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
                 read_identifier(identifier, one_part, in_code, &mut word, &mut name);
             }
         }
     }
+}
+
+/// `doJSONGetが失敗` is a name and what is said of it: scripts without spaces leave none around names of code either.
+fn by_script(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let unspaced = is_unspaced(rest.chars().next()?);
+        let end = rest.find(|c| is_unspaced(c) != unspaced).unwrap_or(rest.len());
+        let (script, after) = rest.split_at(end);
+        rest = after;
+        Some(script)
+    })
 }
 
 /// What a byte of ASCII is to an identifier: small letters and digits, what makes it more than one part, white space,
@@ -533,6 +546,26 @@ fn is_unspaced(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{CLAIM_WORDS, ascii_stem, may_name, names, put, read_up_to, stem, words};
+
+    #[test]
+    fn j_07_names_of_code_are_read_in_text_without_blanks() {
+        let cases = [
+            (
+                "TestClient_ContextCancelの上限200 msは壊れやすい",
+                "func TestClient_ContextCancel(t *testing.T) {",
+            ),
+            ("doJSONGet이 resp.Body를 닫지 않는다", "func (c *Client) doJSONGet() error {"),
+            ("最后一次尝试时doJSONGet没有关闭", "return c.doJSONGet(ctx)"),
+            ("ตัวแปรopenCountไม่เคยถูกอ่าน", "let openCount = 0;"),
+        ];
+        for (finding, line) in cases {
+            assert!(!words(finding).is_disjoint(&words(line)), "{finding}: {:?}", words(finding));
+            assert!(!names(finding).is_disjoint(&names(line)), "{finding}: {:?}", names(finding));
+        }
+        // Letters with accents are part of their word.
+        assert_eq!(words("Größenüberlauf"), words("größenüberlauf"));
+        assert_eq!(words("größe").len(), 1);
+    }
 
     #[test]
     fn af_101_texts_in_ascii_are_read_like_others() {
