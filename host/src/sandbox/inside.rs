@@ -174,11 +174,12 @@ pub(super) fn tell(report: &mut File, what: &InsideReport) {
     let _ = serde_json::to_vec(what).map(|text| report.write_all(&text));
 }
 
-/// Sets those limits that the kernel keeps.
+/// Sets those limits that the kernel keeps. Processes are counted by the program as well, which names the limit when it ends
+/// them; for an ordinary user the kernel would come first with a "cannot fork" of whatever runs, so it allows more.
 pub(super) fn set_limits(limits: &SandboxLimits) -> io::Result<()> {
     let rows = [
         (Limited::Memory, limits.memory),
-        (Limited::Processes, limits.processes),
+        (Limited::Processes, limits.processes.map(|most| most.saturating_mul(2))),
         (Limited::FileSize, limits.file_size),
         (Limited::OpenFiles, limits.open_files),
     ];
