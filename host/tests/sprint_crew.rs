@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
@@ -40,6 +40,8 @@ struct Fleet {
     fenced_at: Option<u64>,
     /// How often the log can't be kept yet.
     not_yet: Mutex<u32>,
+    /// A signal comes while reports are gathered, and from then on the log can't be kept.
+    is_left: bool,
     /// Orders whose answers are in the log.
     answered: Mutex<Vec<Seq>>,
 }
@@ -144,6 +146,15 @@ impl SprintCrew for Fleet {
         }
         self.answered.lock().unwrap().extend(answered);
         Ok(())
+    }
+
+    fn gathers(&self, _: usize) -> Duration {
+        if !self.is_left {
+            return Duration::ZERO;
+        }
+        *self.not_yet.lock().unwrap() = u32::MAX;
+        self.say(SprintMessage::Signal(15));
+        Duration::from_secs(3600)
     }
 
     fn project_folder(&self, _: &str) -> Option<PathBuf> {
@@ -313,6 +324,22 @@ fn fl_78_nothing_follows_from_a_line_that_is_not_kept() {
     let answered = late.answered.lock().unwrap();
     // Claim, run, landing and result of each.
     assert_eq!(answered.len(), 16);
+}
+
+/// The signal is read with the reports; what is written next is never kept.
+#[test]
+fn fl_78_a_signal_among_reports_ends_a_sprint_whose_log_is_not_kept() {
+    let (dir, place) = queue_of(2, 2);
+    let seen = Mutex::new(Seen { slots: 2, ..Seen::default() });
+    let fleet = Arc::new(Fleet { seen, is_left: true, ..Fleet::default() });
+    let (tell, told) = channel();
+    std::thread::spawn(move || {
+        let opened = opening::open_of_fleet(&place).unwrap();
+        tell.send(drive_opened(&place, &fleet, opened).err().map(|error| error.to_string())).unwrap();
+    });
+    let error = told.recv_timeout(Duration::from_secs(600)).expect("it waits for ever");
+    assert_eq!(error.as_deref(), Some("stopped while the log could not be kept: the server is away"));
+    drop(dir);
 }
 
 #[test]

@@ -227,6 +227,10 @@ impl SprintDriver {
         }
     }
 
+    fn is_signalled(&self) -> bool {
+        self.set_by.iter().any(|message| matches!(message, SprintMessage::Signal(_)))
+    }
+
     fn next_message(&mut self, wait: Duration) -> Result<SprintMessage, RecvTimeoutError> {
         self.set_by.pop_front().map_or_else(|| self.inbox.recv_timeout(wait), Ok)
     }
@@ -364,7 +368,7 @@ impl SprintDriver {
         let mut reports = vec![(seq, report)];
         for message in self.set_by.drain(..).chain(self.inbox.try_iter()).collect::<Vec<_>>() {
             // What comes behind a signal may be its consequence: a run that was stopped is not reported.
-            let is_signalled = self.set_by.iter().any(|set_by| matches!(set_by, SprintMessage::Signal(_)));
+            let is_signalled = self.is_signalled();
             match message {
                 SprintMessage::Report(seq, report) if !is_signalled => reports.push((seq, report)),
                 other @ (SprintMessage::Report(..)
@@ -435,6 +439,10 @@ impl SprintDriver {
             };
             if !mem::replace(&mut was_shown, true) {
                 observer.warn(&format!("the sprint waits: {why}"));
+            }
+            // It may have come while reports were gathered.
+            if self.is_signalled() {
+                return Err(Error::NotKept { why });
             }
             match self.inbox.recv_timeout(ASK_AGAIN) {
                 Ok(SprintMessage::Signal(_)) => return Err(Error::NotKept { why }),
