@@ -66,8 +66,8 @@ pub(in crate::git) fn status(
     Ok(found)
 }
 
-/// What a comparison with the index gives: the paths that differ, and entries whose file is the same though its times are
-/// not.
+/// What a comparison with the index gives: the paths that differ, and what is to be known of files from now on: of one that is
+/// the same though its times are not, those; of one that differs though its times are the same, nothing.
 type Compared = (CopyStatus, Vec<(usize, Stat)>);
 
 fn compare(index: &CopyIndex, objects: &Objects, tree: &Path) -> Native<Compared> {
@@ -116,8 +116,11 @@ fn compare(index: &CopyIndex, objects: &Objects, tree: &Path) -> Native<Compared
             continue;
         }
         let stat = Stat::from_fs(&meta).map_err(ask)?;
-        let racy = entry.stat.is_racy(index.file.timestamp(), options);
-        if !racy && entry.stat.matches(&stat, options) {
+        let is_known = entry.stat.matches(&stat, options);
+        // As young as the index, so it may have changed since with the same times; and git writes the size 0 where it knew
+        // that.
+        let is_sure = !entry.stat.is_racy(index.file.timestamp(), options) && entry.stat.size > 0;
+        if is_known && is_sure {
             continue;
         }
         if meta.len() > LARGEST {
@@ -126,7 +129,11 @@ fn compare(index: &CopyIndex, objects: &Objects, tree: &Path) -> Native<Compared
         let oid = objects.name_of(ObjectKind::Blob, &content(&file, kind)?)?;
         if gix_hash::ObjectId::from_hex(oid.as_str().as_bytes()).map_err(ask)? != entry.id {
             found.push((DifferenceKind::Changed, path.to_vec()));
-        } else if !entry.stat.matches(&stat, options) {
+            if is_known {
+                // An index that is written later is younger than the file, and would vouch for it.
+                fresh.push((at, Stat::default()));
+            }
+        } else if !is_known {
             fresh.push((at, stat));
         }
     }

@@ -8,6 +8,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use super::{
     CopyIndex, DifferenceKind, NewFiles, ObjectKind, Objects, Refs, is_ref_name, move_index, move_to, status,
@@ -576,6 +577,39 @@ fn i15_changed_copies_are_seen_and_taken_in_as_by_git() {
     }
     // Almost everything here is plain: were it not, nothing would be tested.
     assert!(plain > SEEDS && differences > 500, "{plain} {differences}");
+}
+
+/// A file that changes in the moment in which the index is written keeps its times. Git knows it by the time of the index, or
+/// by the size 0, and that must not be lost when the index is written again for another file.
+#[test]
+fn i15_a_change_in_the_moment_of_the_index_is_seen_by_every_look() {
+    let sample = Sample::new("sha1");
+    sample.write(b"changed", "old\n");
+    sample.write(b"touched", "old\n");
+    let base = sample.commit("start");
+    let objects = sample.objects();
+    for (name, content, later) in [("young", "new\n", Duration::ZERO), ("empty", "", Duration::from_secs(60))]
+    {
+        let copy = Copied::new(&sample, name);
+        let (place, file) = ((copy.index.clone(), "sha1"), copy.tree.join("changed"));
+        move_to(&objects, place, &copy.tree, (None, &base), NewFiles::Writable).unwrap();
+        fs::write(&file, content).unwrap();
+        let mut index = CopyIndex::read(&copy.index, "sha1").unwrap();
+        for entry in index.file.entries_mut() {
+            entry.stat = super::index::stat_of(&file).unwrap();
+        }
+        index.write().unwrap();
+        let (changed, a_minute) = (fs::metadata(&file).unwrap().modified().unwrap(), Duration::from_secs(60));
+        let seen = [(DifferenceKind::Changed, b"changed".to_vec())];
+        for (look, later) in [later, a_minute, a_minute].into_iter().enumerate() {
+            let written = fs::File::options().append(true).open(&copy.index).unwrap();
+            written.set_modified(changed + later).unwrap();
+            let mut index = CopyIndex::read(&copy.index, "sha1").unwrap();
+            let ours = status(&mut index, &objects, &copy.tree, b"", false).unwrap();
+            assert_eq!(ours, seen, "{name}, look {look}");
+        }
+        assert_eq!(copy.status_by_git(&sample, false), seen, "{name}");
+    }
 }
 
 fn who() -> Identity {
