@@ -1,9 +1,10 @@
 //! A fleet in a folder: its server, its members, a bare repository, agents that write a bill, and workers as processes.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::ops::Deref;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};
 use std::time::Duration;
 
@@ -279,7 +280,7 @@ impl World {
     pub(crate) fn said(&self) -> String {
         let said =
             |name: &str| fs::read_to_string(self.base().join(format!("said-{name}"))).unwrap_or_default();
-        format!("w1:\n{}\nw2:\n{}", said("w1"), said("w2"))
+        format!("w1:\n{}\nw2:\n{}\n{}", said("w1"), said("w2"), running_in(&self.base()))
     }
 
     /// The digest of the repository's configuration.
@@ -323,8 +324,15 @@ impl Started {
     }
 
     /// Waits for its end and gives the exit code.
+    #[track_caller]
     pub(crate) fn ended(mut self) -> Option<i32> {
-        self.child.wait().unwrap().code()
+        let (said, child) = (self.said.clone(), RefCell::new(&mut self.child));
+        let is_over = || child.borrow_mut().try_wait().unwrap().is_some();
+        wait_until(is_over, || {
+            let words = fs::read_to_string(&said).unwrap_or_default();
+            format!("the worker has not ended\n{words}\n{}", running_in(said.parent().unwrap()))
+        });
+        child.into_inner().wait().unwrap().code()
     }
 
     pub(crate) fn said(&self) -> String {
@@ -342,6 +350,20 @@ impl Drop for Started {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The processes that name a folder, and what each of them waits for in the kernel.
+fn running_in(base: &Path) -> String {
+    let listing = Command::new("ps").args(["-eo", "pid,ppid,stat,wchan:24,etimes,args"]).output();
+    let listing = listing.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let base = base.display().to_string();
+    let found: Vec<String> = listing
+        .unwrap_or_default()
+        .lines()
+        .filter(|line| line.contains(&base))
+        .map(|line| line.chars().take(400).collect())
+        .collect();
+    format!("still running:\n{}", found.join("\n"))
 }
 
 #[track_caller]
