@@ -1,5 +1,7 @@
 //! What went wrong, sorted by who must act: one message, one hint, one exit code.
 
+use std::path::Path;
+
 use archeflow_host::forge::ForgeError;
 use archeflow_host::git::repo::Error as RepoError;
 use archeflow_host::git::signing::SigningFault;
@@ -233,6 +235,9 @@ impl From<RepoError> for Failure {
                 Failure::usage(message, "See the branches there are: git branch")
             }
             RepoError::Git(_) => Failure::new(30, "git_fault", message, ""),
+            RepoError::Io { path, source } if files::is_unwritable(source.kind()) => {
+                Failure::new(30, "environment", message, unwritable_remedy(&path))
+            }
             RepoError::Io { .. } => Failure::new(30, "environment", message, ""),
         }
     }
@@ -241,7 +246,11 @@ impl From<RepoError> for Failure {
 impl From<files::Error> for Failure {
     fn from(error: files::Error) -> Failure {
         let message = error.to_string();
+        let unwritable = error.is_unwritable();
         match error {
+            files::Error::Io { path, .. } if unwritable => {
+                Failure::new(30, "environment", message, unwritable_remedy(&path))
+            }
             files::Error::Refused { .. } => {
                 Failure::new(21, "refused", message, "Put that right, then try again. Nothing was touched.")
             }
@@ -253,6 +262,16 @@ impl From<files::Error> for Failure {
             ),
         }
     }
+}
+
+/// What to do about a folder that can't be written.
+fn unwritable_remedy(path: &Path) -> String {
+    let of_repository = path.components().any(|part| part.as_os_str() == ".archeflow");
+    let remedy = match of_repository {
+        true => "Make the folder .archeflow of the repository writable for you",
+        false => "Make that folder writable for you, or name another one: export XDG_STATE_HOME=<folder>",
+    };
+    format!("{remedy}, then try again. Nothing was changed there.")
 }
 
 impl From<config::Faults> for Failure {

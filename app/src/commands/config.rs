@@ -3,13 +3,13 @@
 use archeflow_host::config::Flags;
 
 use crate::args::Listing;
-use crate::commands::open_project;
+use crate::commands::open_project_to_read;
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::{pad, safe_line};
 
 pub(crate) fn show(args: &Listing) -> Result<CommandOutput, Failure> {
-    let project = open_project(&args.place, None, false)?;
+    let project = open_project_to_read(&args.place, false)?;
     let settings = project.settings(&Flags::default(), args.place.config.as_deref())?;
     let rows = settings.show();
     if args.place.json {

@@ -14,7 +14,7 @@ use archeflow_host::world::{allowed_env, client_env};
 use archeflow_host::{open, proc};
 
 use crate::args::DoctorArgs;
-use crate::commands::open_project;
+use crate::commands::{open_project, open_project_to_read};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::{pad, safe_line};
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutput, Failure> {
     check("platform", Ok(platform(caveats::SYSTEM)));
     check("sandbox", sandbox());
     let (mut configured, mut untested) = (false, false);
-    match open_project(&args.place, None, true) {
+    match open_project_to_read(&args.place, true) {
         Err(failure) => check("repository", Err(format!("{} {}", failure.message, failure.hint))),
         Ok(project) => {
             let target = project.target.as_ref().map(|target| target.branch.clone()).unwrap_or_default();
@@ -281,7 +281,12 @@ fn platform(system: &str) -> String {
 
 /// M-B14: locks, renames and syncs must work where we keep our state.
 fn self_test(state: &std::path::Path) -> Result<String, String> {
-    let text = |error: std::io::Error| error.to_string();
+    let text = |error: std::io::Error| {
+        let folder = state.display();
+        format!(
+            "{folder} can't be used: {error}; make it writable for you, or name another one: export XDG_STATE_HOME=<folder>"
+        )
+    };
     let path = state.join(format!("self-test-{}", std::process::id()));
     let other = path.with_extension("moved");
     let result = (|| {

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::args::GcArgs;
 use crate::commands::list::look_around;
-use crate::commands::{open_project, process_env};
+use crate::commands::{open_project, open_project_to_read, process_env};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::{Paint, pad, safe_line};
@@ -24,7 +24,10 @@ use crate::render::text::{Paint, pad, safe_line};
 const ENVIRONMENT: u8 = 30;
 
 pub(crate) fn run(args: &GcArgs) -> Result<CommandOutput, Failure> {
-    let project = open_project(&args.place, None, false)?;
+    let project = match args.dry_run {
+        true => open_project_to_read(&args.place, false)?,
+        false => open_project(&args.place, None, false)?,
+    };
     let keep = project.settings(&Flags::default(), args.place.config.as_deref())?.keep();
     let mut unreadable = Vec::new();
     let mut repositories = if args.all { others(args, &project, &mut unreadable)? } else { Vec::new() };
@@ -56,7 +59,11 @@ fn others(
     let env = GitEnv::new(process_env()?.variables);
     let mut repositories = Vec::new();
     for root in look_around(&args.place, true)?.elsewhere {
-        let opened = Repo::open(&root, &project.state, &env).map_err(|error| error.to_string());
+        let opened = match args.dry_run {
+            true => Repo::open_to_read(&root, &project.state, &env),
+            false => Repo::open(&root, &project.state, &env),
+        };
+        let opened = opened.map_err(|error| error.to_string());
         let places = Places::at(&root).map_err(|error| error.to_string());
         match opened.and_then(|repo| Ok(CleanedRepository { places: places?, repo })) {
             Ok(one) => repositories.push(one),

@@ -84,7 +84,7 @@ pub(super) struct ListedRun {
 pub(super) fn look_around(place: &CommonArgs, others: bool) -> Result<Around, Failure> {
     let env = process_env()?;
     let dir = place.repo.clone().unwrap_or_else(|| env.cwd.clone());
-    let here = match Project::open(env.clone(), &dir, None, false) {
+    let here = match Project::open_to_read(env.clone(), &dir, false) {
         Err(
             open::Error::Repo(repo::Error::NotARepository { .. } | repo::Error::InsideGitDir { .. })
             | open::Error::Bare { .. },

@@ -145,6 +145,13 @@ pub(crate) fn open_project(
     Ok(Project::open(env, Path::new(&dir), branch, needs_target)?)
 }
 
+/// The same for a command that only reads.
+pub(crate) fn open_project_to_read(place: &CommonArgs, needs_target: bool) -> Result<Project, Failure> {
+    let env = ProcessEnv { no_sandbox: place.unsafe_no_sandbox, ..process_env()? };
+    let dir = place.repo.clone().unwrap_or_else(|| env.cwd.clone());
+    Ok(Project::open_to_read(env, Path::new(&dir), needs_target)?)
+}
+
 fn completions(shell: crate::args::Shell) -> Result<CommandOutput, Failure> {
     let script = crate::args::complete::script(shell);
     script.map(CommandOutput::text).map_err(|error| Failure::new(30, "environment", error.to_string(), ""))

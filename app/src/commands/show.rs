@@ -9,7 +9,7 @@ use archeflow_host::store::journal::{Journal, Text};
 
 use crate::args::ShowArgs;
 use crate::commands::views::FleetView;
-use crate::commands::{list, naming, open_project, why};
+use crate::commands::{list, naming, open_project_to_read, why};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::line::Lines;
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<CommandOutput, Failure> {
         }
         return Ok(output);
     }
-    let project = open_project(&args.place, None, false)?;
+    let project = open_project_to_read(&args.place, false)?;
     let id = naming::run_id(&project, args.id.as_deref(), RunUse::Show)?;
     shown(args, &id, &list::text(&project, &id)?)
 }

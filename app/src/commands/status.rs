@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::args::StatusArgs;
 use crate::commands::list::{Around, ListedRun, UncheckedRun, ago, fold, look_around};
 use crate::commands::views::{self, FleetView};
-use crate::commands::{naming, open_project};
+use crate::commands::{naming, open_project_to_read};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::summary;
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &StatusArgs) -> Result<CommandOutput, Failure> {
         return views::status::status(&fleet, args.id.as_deref(), args.place.json);
     }
     if let Some(name) = &args.id {
-        let project = open_project(&args.place, None, false)?;
+        let project = open_project_to_read(&args.place, false)?;
         let id = &naming::named(&project, name)?;
         let run = fold(&project, id)?;
         if args.place.json {

@@ -2,7 +2,8 @@
 //! enough again.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
 
 use crate::harness::{Outcome, TASK, Test, as_strs, each};
 use crate::user::{PROGRAM, wait_until};
@@ -131,6 +132,46 @@ fn m_b11_m_b12_m_b14_what_is_read_only_is_named() {
         squeezed(&Test::new().play(""), repository, "cd /; umount \"$SMALL/repo\"; cd \"$SMALL/repo\"");
     assert!(matches!(refused.first, 21 | 30), "{}", refused.printed);
     assert!(refused.printed.contains("second 0"), "{}", refused.printed);
+}
+
+/// A command that can't write to a folder, whoever runs it.
+fn without_writing(test: &Test, folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = test.command("bwrap");
+    command.args(["--dev-bind", "/", "/", "--ro-bind"]).args([folder, folder]).args(["--", PROGRAM]);
+    command.args(arguments).current_dir(&test.repo).output().unwrap()
+}
+
+#[test]
+fn r_13_m_b11_what_only_reads_answers_where_nothing_can_be_written() {
+    let test = Test::new().play("");
+    let waiting = test.go(&[]).ended("awaiting_merge", "approved", 10);
+    let used = test.home().join(".local/state");
+    let new = test.base().join("new");
+    fs::create_dir_all(&new).unwrap();
+    let elsewhere = Test::new().env("XDG_STATE_HOME", &new);
+    for (test, folder, id) in [(&test, &used, Some(&waiting.id)), (&elsewhere, &new, None)] {
+        let show = id.map(|id| vec!["show", id.as_str()]);
+        let commands = [vec!["status"], vec!["list"], vec!["gc", "--dry-run"], vec!["config", "show"]];
+        for command in commands.into_iter().chain(show) {
+            let answer = without_writing(test, folder, &command);
+            assert!(answer.status.success(), "{command:?}: {answer:?}");
+            let printed = String::from_utf8(answer.stdout).unwrap();
+            let named = id.is_none_or(|id| printed.contains(id.as_str()));
+            assert!(named || !matches!(command[0], "status" | "list"), "{command:?}: {printed}");
+        }
+        let doctor = without_writing(test, folder, &["doctor"]);
+        let printed = String::from_utf8(doctor.stdout).unwrap();
+        for words in ["ok   repository", "BAD  working copies", "XDG_STATE_HOME", "personas"] {
+            assert!(printed.contains(words), "{words}: {printed}");
+        }
+        let run = without_writing(test, folder, &["run", TASK, "--agent", "cmd:/bin/true", "--no-tests"]);
+        let said = String::from_utf8(run.stderr).unwrap();
+        assert_eq!(run.status.code(), Some(30), "{said}");
+        assert!(said.contains(folder.to_str().unwrap()) && said.contains("XDG_STATE_HOME"), "{said}");
+        assert!(!said.contains("archeflow resume"), "{said}");
+    }
+    let all = without_writing(&test, &test.repo.join(".archeflow"), &["show", &waiting.id]);
+    assert!(all.status.success(), "{all:?}");
 }
 
 const WAITS: &str =

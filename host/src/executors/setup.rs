@@ -34,7 +34,7 @@ use crate::git::workspace::Slot;
 use crate::platform::files as os;
 use crate::platform::removal::remove_tree;
 use crate::sandbox::{PolicyMount, SandboxChoice, SandboxFacts, SandboxLevel, SandboxNetwork, SandboxPolicy};
-use crate::store::files;
+use crate::store::files::{self, is_unwritable};
 use crate::store::lock::{self, Lock};
 use crate::world::{World, WorldSandbox};
 
@@ -475,7 +475,8 @@ fn open_use(folder: &Path) -> io::Result<fs::File> {
 
 /// A setup that nobody makes or uses, reserved until this is dropped.
 pub(crate) struct IdleSetup {
-    _lock: Lock,
+    /// None where nothing can be written, so that nobody makes one.
+    _lock: Option<Lock>,
     _use: fs::File,
 }
 
@@ -484,10 +485,12 @@ pub(crate) fn reserve(state: &Path, folder: &Path) -> io::Result<Option<IdleSetu
     let key = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let lock = match Lock::take(&locks(state)?, &lock_name(key), Duration::ZERO) {
         Err(lock::Error::Held { .. }) => return Ok(None),
-        lock => lock.map_err(io::Error::other)?,
+        Err(lock::Error::File(error)) if error.is_unwritable() => None,
+        lock => Some(lock.map_err(io::Error::other)?),
     };
     let used = match open_use(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if is_unwritable(error.kind()) => fs::File::open(folder.join(USED))?,
         used => used?,
     };
     match used.try_lock() {

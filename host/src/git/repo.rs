@@ -22,6 +22,7 @@ use super::{ObjectId, files};
 
 pub use super::user_config::Identity;
 use crate::platform::files as os;
+use crate::store::files::is_unwritable;
 
 /// Commits on the user's branch are by the user.
 pub const NO_IDENTITY: &str =
@@ -187,6 +188,22 @@ impl Repo {
     /// Opens the repository that `path` is in. `state` is the program's own state directory: the side
     /// directory is kept there.
     pub fn open(path: &Path, state: &Path, env: &GitEnv) -> Result<Repo, Error> {
+        let repo = Repo::found(path, state, env)?;
+        repo.lay_out_side().map_err(|source| Error::Io { path: repo.side.clone(), source })?;
+        Ok(repo)
+    }
+
+    /// The same for commands that only read. Where the side directory can't be made, only questions that need a git process
+    /// have no answer.
+    pub fn open_to_read(path: &Path, state: &Path, env: &GitEnv) -> Result<Repo, Error> {
+        let repo = Repo::found(path, state, env)?;
+        match repo.lay_out_side() {
+            Err(source) if !is_unwritable(source.kind()) => Err(Error::Io { path: repo.side, source }),
+            Ok(()) | Err(_) => Ok(repo),
+        }
+    }
+
+    fn found(path: &Path, state: &Path, env: &GitEnv) -> Result<Repo, Error> {
         runner::check_version_once(&state.join("git-version"))?;
         let Facts { format, git_dir, common_dir, work_tree } = Facts::ask(path, env)?;
         refuse_pipes(&common_dir, work_tree.as_deref())?;
@@ -197,7 +214,7 @@ impl Repo {
         exclude.extend(user.excludes(env));
         let identity = user.identity(env);
         let side = state.join("repositories").join(format!("{id}.git"));
-        let repo = Repo {
+        Ok(Repo {
             git_dir,
             common_dir,
             work_tree,
@@ -211,9 +228,7 @@ impl Repo {
             user: Arc::new(user),
             native: Arc::default(),
             known_changes: Arc::default(),
-        };
-        repo.lay_out_side().map_err(|source| Error::Io { path: repo.side.clone(), source })?;
-        Ok(repo)
+        })
     }
 
     fn lay_out_side(&self) -> io::Result<()> {

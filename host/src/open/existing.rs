@@ -15,6 +15,7 @@ use crate::git::ObjectId;
 use crate::store::journal::{self, Journal};
 use crate::store::names;
 use crate::store::own_runs::OwnRun;
+use crate::store::places;
 use crate::{failpoint, log, memory, proc, projections, review};
 
 impl Project {
@@ -34,6 +35,7 @@ impl Project {
             return Err(Error::BadId { id: id.to_owned() });
         }
         self.places.check_owner()?;
+        places::check_writable(&self.state)?;
         let own = OwnRun { state: &self.state, root: self.places.root(), run_id: id };
         if !self.places.events().join(format!("{id}.jsonl")).exists() {
             return Err(Error::NoRun { id: id.to_owned() });

@@ -189,13 +189,29 @@ impl Project {
         branch: Option<&str>,
         needs_target: bool,
     ) -> Result<Project, Error> {
+        let (places, git_env) = found(&env, dir)?;
+        let state = places.state_dir(&env.places())?;
+        let repo = Repo::open(places.root(), &state, &git_env)?;
+        Project::of(env, (dir, branch, needs_target), places, state, repo)
+    }
+
+    /// The same for commands that only read: they answer where nothing can be written, too.
+    pub fn open_to_read(env: ProcessEnv, dir: &Path, needs_target: bool) -> Result<Project, Error> {
+        let (places, git_env) = found(&env, dir)?;
+        let state = places.state_dir_to_read(&env.places())?;
+        let repo = Repo::open_to_read(places.root(), &state, &git_env)?;
+        Project::of(env, (dir, None, needs_target), places, state, repo)
+    }
+
+    fn of(
+        env: ProcessEnv,
+        (dir, branch, needs_target): (&Path, Option<&str>, bool),
+        places: places::Places,
+        state: PathBuf,
+        repo: Repo,
+    ) -> Result<Project, Error> {
+        let root = places.root().to_owned();
         let folders = env.places();
-        let git_env = git::GitEnv::new(env.variables.clone());
-        let root = git::work_tree_of(dir, &git_env)?;
-        let root = root.ok_or_else(|| Error::Bare { place: dir.display().to_string() })?;
-        let places = places::Places::at(&root)?;
-        let state = places.state_dir(&folders)?;
-        let repo = Repo::open(&root, &state, &git_env)?;
         let target = match repo.target(branch) {
             Ok(target) => Some(target),
             Err(_) if !needs_target => None,
@@ -347,6 +363,14 @@ impl Project {
         }
         Ok((digests, personas))
     }
+}
+
+/// The working tree around a folder, and how git is asked about it.
+fn found(env: &ProcessEnv, dir: &Path) -> Result<(places::Places, git::GitEnv), Error> {
+    let git_env = git::GitEnv::new(env.variables.clone());
+    let root = git::work_tree_of(dir, &git_env)?;
+    let root = root.ok_or_else(|| Error::Bare { place: dir.display().to_string() })?;
+    Ok((places::Places::at(&root)?, git_env))
 }
 
 /// The folder below the root, with `/` between its parts; the root where it can't be named in text.

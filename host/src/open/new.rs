@@ -20,7 +20,7 @@ use crate::platform::machine;
 use crate::probe::DefaultAgent;
 use crate::sandbox::{self, SandboxLevel};
 use crate::store::journal::Journal;
-use crate::store::names;
+use crate::store::{names, places};
 use crate::world::{World, WorldSandbox, allowed_env};
 use crate::{clock, costs, memory};
 
@@ -173,6 +173,7 @@ impl Project {
     }
 
     pub(crate) fn claim(&self, name: &RunName<'_>) -> Result<Journal, Error> {
+        places::check_writable(&self.state)?;
         self.places.make()?;
         let (events, artifacts) = (self.places.events(), self.places.artifacts());
         Ok(match name {

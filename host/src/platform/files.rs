@@ -47,6 +47,11 @@ pub fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     fs::set_permissions(path, Permissions::from_mode(mode))
 }
 
+/// An error where this user can't make anything in a folder, say because its file system is read-only.
+pub fn check_writable(folder: &Path) -> io::Result<()> {
+    Ok(rustix::fs::access(folder, rustix::fs::Access::WRITE_OK)?)
+}
+
 /// The mode of a file that is open already, whatever its name means by now.
 pub fn set_mode_of(file: &File, mode: u32) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(mode))

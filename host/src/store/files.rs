@@ -44,6 +44,16 @@ impl Error {
             Error::Refused { .. } | Error::TooLarge { .. } => None,
         }
     }
+
+    /// Whether the place is one where this user can't write at all.
+    pub fn is_unwritable(&self) -> bool {
+        self.io_kind().is_some_and(is_unwritable)
+    }
+}
+
+/// What the system answers where nothing can be written, however often it is tried.
+pub fn is_unwritable(kind: io::ErrorKind) -> bool {
+    matches!(kind, io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied)
 }
 
 /// Replaces a file as one step: a reader, or the next start after a crash, sees the old bytes or the new ones.

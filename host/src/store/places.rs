@@ -137,6 +137,16 @@ impl Places {
         Ok(path)
     }
 
+    /// The same for commands that only read: where it can't be made, nothing is known yet, which is an answer.
+    pub fn state_dir_to_read(&self, env: &Env) -> Result<PathBuf, Error> {
+        let base = base(env, env.xdg_state_home.as_deref(), ".local/state")?;
+        self.not_inside(&base)?;
+        match made(&base) {
+            Err(error) if error.is_unwritable() => Ok(base.join(NAME)),
+            Ok(_) | Err(_) => self.state_dir(env),
+        }
+    }
+
     /// The user's own state directory where it is there already, for readers outside of a repository.
     pub fn state_dir_elsewhere(env: &Env) -> Result<Option<PathBuf>, Error> {
         let base = base(env, env.xdg_state_home.as_deref(), ".local/state")?;
@@ -177,6 +187,11 @@ impl Places {
             None => Err(Error::refused(path, "no part of the path exists")),
         }
     }
+}
+
+/// Refuses a state folder that can't be written, before anything is begun that needs it.
+pub(crate) fn check_writable(state: &Path) -> Result<(), Error> {
+    os::check_writable(state).map_err(|error| Error::io("write to", state, error))
 }
 
 /// The folder of ours below it.

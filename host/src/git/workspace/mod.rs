@@ -35,6 +35,7 @@ pub(crate) use publish::point;
 use super::repo::Repo;
 use super::{ObjectId, files, runner};
 use crate::platform::files as os;
+use crate::store::files::is_unwritable;
 
 /// What a working copy is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -235,6 +236,8 @@ fn try_lock(dir: &Path) -> io::Result<Option<File>> {
     let place = dir.join(slot::LOCK);
     let file = match os::with_mode(&mut options, 0o600).open(&place) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        // Looking needs no writing: whoever uses the slot holds the same lock.
+        Err(error) if is_unwritable(error.kind()) => File::open(&place)?,
         file => file?,
     };
     match file.try_lock() {
