@@ -1,24 +1,26 @@
 //! The server: one thread that waits, and a few that read journals and draw. Sizes, times and the number of connections are
 //! limited here, before anything is known about the sender.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use archeflow_host::clock;
 use archeflow_host::platform::machine;
-use axum::Router;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::task::AbortHandle;
 use tokio::time::Sleep;
 
 use crate::access::{Access, IN, Secret};
@@ -26,6 +28,7 @@ use crate::catalog::Catalog;
 use crate::changes::Changes;
 use crate::feeds::Feeds;
 use crate::pages;
+use crate::starting::Deciding;
 
 /// What was asked for on the command line.
 #[derive(Debug, Clone)]
@@ -72,7 +75,10 @@ impl std::fmt::Debug for ShownFleet {
 /// What a client can use up.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
+    /// Of those that showed the cookie.
     pub connections: usize,
+    /// Of those that did not, as yet.
+    pub strangers: usize,
     /// Of the line and the headers of a request, in bytes.
     pub head: usize,
     /// Until they are complete, and between two requests of a connection.
@@ -85,6 +91,7 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             connections: 64,
+            strangers: 16,
             head: 16 * 1024,
             head_time: Duration::from_secs(15),
             write_time: Duration::from_secs(15),
@@ -122,6 +129,8 @@ pub(crate) struct Ui {
     pub(crate) fleet: Option<ShownFleet>,
     pub(crate) port: u16,
     pub(crate) version: &'static str,
+    /// Runs about which a decision is being carried out.
+    pub(crate) deciding: Deciding,
     /// When the last request came, and how many are being answered.
     last: AtomicU64,
     busy: AtomicUsize,
@@ -195,6 +204,7 @@ impl Server {
             fleet: options.fleet.clone(),
             port,
             version: options.version,
+            deciding: Deciding::default(),
             last: AtomicU64::new(clock::now()),
             busy: AtomicUsize::new(0),
         });
@@ -329,30 +339,62 @@ impl AsyncWrite for TakesWhatIsSent {
     }
 }
 
-/// Said to a connection that is one too many.
-const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+/// A connection, for the requests that come over it.
+#[derive(Clone)]
+pub(crate) struct Connection {
+    places: Arc<Semaphore>,
+    place: Arc<OnceLock<OwnedSemaphorePermit>>,
+}
+
+impl Connection {
+    /// Counts it among those that showed the cookie, which no stranger takes the place of. False if there are too many.
+    pub(crate) fn admit(&self) -> bool {
+        if self.place.get().is_some() {
+            return true;
+        }
+        let place = Arc::clone(&self.places).try_acquire_owned();
+        place.is_ok_and(|place| self.place.set(place).is_ok())
+    }
+}
+
+/// Connections that have not shown the cookie. Everybody on this machine can open one, so they have few places, and the
+/// oldest makes room for the next: else a few held open would keep out the user.
+#[derive(Default)]
+struct Strangers(VecDeque<(Weak<OnceLock<OwnedSemaphorePermit>>, AbortHandle)>);
+
+impl Strangers {
+    fn make_room(&mut self, most: usize) {
+        self.0.retain(|(place, _)| place.upgrade().is_some_and(|place| place.get().is_none()));
+        while self.0.len() >= most.max(1) {
+            let oldest = self.0.pop_front();
+            oldest.into_iter().for_each(|(_, connection)| connection.abort());
+        }
+    }
+}
 
 async fn accept(listener: tokio::net::TcpListener, router: Router, limits: Limits) {
     let places = Arc::new(Semaphore::new(limits.connections));
+    let mut strangers = Strangers::default();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             // Too many open files, say: the next moment may be better.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-            let _ = stream.try_write(FULL);
-            continue;
-        };
-        let service = TowerToHyperService::new(router.clone());
+        strangers.make_room(limits.strangers);
+        let connection = Connection { places: Arc::clone(&places), place: Arc::default() };
+        let place = Arc::downgrade(&connection.place);
+        let service = TowerToHyperService::new(router.clone().layer(Extension(connection)));
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new()).header_read_timeout(limits.head_time).max_buf_size(limits.head);
         let stream = TakesWhatIsSent::new(stream, limits.write_time);
-        let connection = http.serve_connection(TokioIo::new(stream), service);
-        tokio::spawn(async move {
+        let served = http.serve_connection(TokioIo::new(stream), service);
+        let task = tokio::spawn(async move {
             // A client that breaks off or writes no HTTP has got its answer, or wants none.
-            let _ = connection.await;
-            drop(place);
+            let _ = served.await;
         });
+        strangers.0.push_back((place, task.abort_handle()));
+        // What it sent is looked at before others can push it out.
+        tokio::task::yield_now().await;
     }
 }

@@ -1,6 +1,8 @@
 //! Starting the commands of this program that a person would type, and seeing what came of them.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use archeflow_core::text::short_text;
@@ -17,6 +19,33 @@ pub(crate) const LOOK: Duration = Duration::from_millis(30);
 const TIME: Duration = Duration::from_secs(30);
 /// The longest object, in bytes.
 const LONGEST: u64 = 64 * 1024 * 1024;
+
+/// The runs about which a decision is being carried out. Of two that are the same, the journal has one line, and nobody could
+/// tell whose it is.
+#[derive(Default)]
+pub(crate) struct Deciding(Mutex<BTreeSet<String>>);
+
+impl Deciding {
+    /// Nothing while another decision about this run is being carried out.
+    pub(crate) fn begin(&self, run: &str) -> Option<DecisionTurn<'_>> {
+        self.runs().insert(run.to_owned()).then(|| DecisionTurn { of: self, run: run.to_owned() })
+    }
+
+    fn runs(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(crate) struct DecisionTurn<'a> {
+    of: &'a Deciding,
+    run: String,
+}
+
+impl Drop for DecisionTurn<'_> {
+    fn drop(&mut self) {
+        self.of.runs().remove(&self.run);
+    }
+}
 
 pub(crate) enum Came {
     Begun,

@@ -283,6 +283,30 @@ fn u_16_of_two_browsers_that_decide_at_once_one_is_refused() {
 }
 
 #[test]
+fn r_13_of_the_same_decision_sent_at_once_one_counts_and_the_others_are_told() {
+    let test = Test::new().play("");
+    let waits = test.go(&["--unattended"]).ended("awaiting_merge", "approved", 10);
+    let browser = Browser::open(&test, &[]);
+    let page = browser.get(&browser.run_page());
+    let (csrf, run, at) = (hidden(&page, "csrf"), hidden(&page, "run"), hidden(&page, "at"));
+    let discard = choice(&page, "archeflow discard");
+    let fields = [("csrf", csrf), ("run", run), ("at", at), ("choice", &discard), ("sure", "yes")];
+    let answers: Vec<String> = std::thread::scope(|scope| {
+        let posts: Vec<_> = (0..4).map(|_| scope.spawn(|| browser.post(&fields))).collect();
+        posts.into_iter().map(|post| post.join().unwrap()).collect()
+    });
+    let mut codes: Vec<&str> = answers.iter().map(|answer| status(answer)).collect();
+    codes.sort_unstable();
+    assert_eq!(codes, ["303", "409", "409", "409"], "{answers:?}");
+    let refused = answers.iter().filter(|answer| status(answer) == "409");
+    for answer in refused {
+        assert!(answer.contains("came first") || answer.contains("has moved"), "{answer}");
+    }
+    let events = wait_for_end(&test, &waits.id);
+    assert_eq!(events.iter().filter(|line| line["type"] == "run.discarded").count(), 1);
+}
+
+#[test]
 fn u_16_a_stream_has_every_line_with_its_byte_and_resumes_there() {
     let test = Test::new().play(WAITS);
     let (mut child, id) = driver(&test);

@@ -92,7 +92,20 @@ fn decided(ui: &Ui, body: &Bytes) -> Response {
         let frame = Frame::new(ui, &overview, Some(Place::Runs), "Confirm");
         return page(StatusCode::OK, frame.draw(&decide::confirmation(ui, &run, choice, &offer)));
     }
-    start(ui, &run, &offer, text.trim(), steers.is_some())
+    if steers.is_some() {
+        return start(ui, &run, &offer, text.trim(), true);
+    }
+    let Some(_turn) = ui.deciding.begin(&run.address()) else {
+        let words = html! { b { "Nothing was done: another decision about this run came first." } " This is how it is now." };
+        return answer(ui, &run, StatusCode::CONFLICT, &words, &text);
+    };
+    // One that came first may have ended since the run was read.
+    match RunModel::read(&run.repository, &run.id, run.foreign) {
+        Some(now) if now.run().decision_line() != run.run().decision_line() => {
+            answer(ui, &now, StatusCode::CONFLICT, &moved(), &text)
+        }
+        Some(_) | None => start(ui, &run, &offer, text.trim(), false),
+    }
 }
 
 /// What a person writes is passed on whole, or they are told why not.

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{RawQuery, Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::Response;
@@ -26,7 +27,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use crate::access::{IN, METRICS, POLICY, Refusal};
 use crate::feeds::{self, Subject};
-use crate::server::Ui;
+use crate::server::{Connection, Ui};
 
 const STYLE: &str = include_str!("../assets/style.css");
 const SCRIPT: &str = include_str!("../assets/ui.js");
@@ -73,6 +74,9 @@ async fn guard(State(ui): State<Arc<Ui>>, request: Request, next: Next) -> Respo
     let in_use = ui.in_use();
     let (parts, body) = request.into_parts();
     let mut response = match ui.access.check(&parts) {
+        Ok(()) if !has_place(&parts) => {
+            plain(StatusCode::SERVICE_UNAVAILABLE, "Too many connections are open. Close some pages.")
+        }
         Ok(()) => next.run(Request::from_parts(parts, body)).await,
         Err(refusal) => refused(refusal),
     };
@@ -89,6 +93,12 @@ async fn guard(State(ui): State<Arc<Ui>>, request: Request, next: Next) -> Respo
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
     response
+}
+
+/// Whoever passed the door has a place of their own from then on; entering needs none.
+fn has_place(request: &Parts) -> bool {
+    let connection = request.extensions.get::<Connection>();
+    request.uri.path() == IN || connection.is_none_or(Connection::admit)
 }
 
 pub(crate) fn refused(refusal: Refusal) -> Response {
