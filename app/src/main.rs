@@ -20,6 +20,8 @@ use archeflow_host::platform::{inherited, process::restrict_umask};
 use archeflow_host::proc::signals::survive_size_limits;
 use archeflow_host::telemetry;
 
+use output::Afterwards;
+
 /// A fold is half memory management: with the system's allocator it takes twice the time (docs/decisions/076).
 #[cfg(target_os = "linux")]
 #[global_allocator]
@@ -47,9 +49,12 @@ fn main() -> ExitCode {
         Err(code) => return code,
     };
     let json = cli.command.json();
-    let code = match commands::run(cli) {
-        Ok(output) => output.print(),
-        Err(failure) => failure.report(json),
+    let (code, afterwards) = match commands::run(cli) {
+        Ok(mut output) => {
+            let afterwards = output.afterwards();
+            (output.print(), afterwards)
+        }
+        Err(failure) => (failure.report(json), None),
     };
     // The result is printed before messages on their way are waited for.
     for trouble in notify::finish() {
@@ -58,5 +63,6 @@ fn main() -> ExitCode {
     for trouble in telemetry::finish() {
         tell!("warning: {}", render::text::safe_line(&trouble));
     }
+    afterwards.into_iter().for_each(Afterwards::perform);
     ExitCode::from(code)
 }

@@ -1,5 +1,6 @@
 //! The result of a command, and the one place that prints it.
 
+use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -15,6 +16,22 @@ pub(crate) struct CommandOutput {
     body: Body,
     /// The command that prints the result again, if it is on disk.
     again: Option<String>,
+    /// What may take long and changes nothing about the result.
+    afterwards: Option<Afterwards>,
+}
+
+pub(crate) struct Afterwards(Box<dyn FnOnce()>);
+
+impl Afterwards {
+    pub(crate) fn perform(self) {
+        (self.0)();
+    }
+}
+
+impl fmt::Debug for Afterwards {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Afterwards").finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug)]
@@ -33,15 +50,15 @@ const ENVIRONMENT: u8 = 30;
 impl CommandOutput {
     /// Success, and nothing to print.
     pub(crate) fn done() -> CommandOutput {
-        CommandOutput { code: 0, body: Body::Nothing, again: None }
+        CommandOutput { code: 0, body: Body::Nothing, again: None, afterwards: None }
     }
 
     pub(crate) fn text(text: String) -> CommandOutput {
-        CommandOutput { code: 0, body: Body::Text(text), again: None }
+        CommandOutput { code: 0, body: Body::Text(text), again: None, afterwards: None }
     }
 
     pub(crate) fn json(value: serde_json::Value) -> CommandOutput {
-        CommandOutput { code: 0, body: Body::Json(value), again: None }
+        CommandOutput { code: 0, body: Body::Json(value), again: None, afterwards: None }
     }
 
     pub(crate) fn with_code(self, code: u8) -> CommandOutput {
@@ -51,6 +68,15 @@ impl CommandOutput {
     /// The result is recorded, and this command prints it again.
     pub(crate) fn recorded(self, again: String) -> CommandOutput {
         CommandOutput { again: Some(again), ..self }
+    }
+
+    /// To be done once the result is printed.
+    pub(crate) fn and_then(self, act: impl FnOnce() + 'static) -> CommandOutput {
+        CommandOutput { afterwards: Some(Afterwards(Box::new(act))), ..self }
+    }
+
+    pub(crate) fn afterwards(&mut self) -> Option<Afterwards> {
+        self.afterwards.take()
     }
 
     /// Prints it and gives the exit code of the program.

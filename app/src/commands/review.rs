@@ -50,17 +50,16 @@ pub(crate) fn run(args: &ReviewArgs) -> Result<CommandOutput, Failure> {
         notice_choice(choice);
     }
     let mut driver = opened.driver;
-    let ended = go(&mut driver, "review", &session, false, opened.before, opened.after)?.ended;
+    let driven = go(&mut driver, "review", &session, false, opened.before, opened.after)?;
     let run_id = driver.world.run_id.clone();
-    let outcome = match ended {
-        DriveEnd::Outcome(outcome) => outcome,
-        DriveEnd::Signal(signal) => return Ok(CommandOutput::done().with_code(stopped(&run_id, signal))),
+    let outcome = match &driven.ended {
+        DriveEnd::Outcome(outcome) => outcome.clone(),
+        DriveEnd::Signal(signal) => return Ok(CommandOutput::done().with_code(stopped(&run_id, *signal))),
     };
     let run = driver.run.clone();
-    drop(driver);
     let home = open_project(&args.place, None, false)?;
     let reviewed = looked_at(&home, &run_id)?;
-    let output = drawn(&home, &run_id, &reviewed, args, &wish)?;
+    let output = drawn(&home, &run_id, &reviewed, args, &wish)?.and_then(move || driven.clean(&driver));
     if outcome.status == RunStatus::Reviewed {
         return Ok(output.with_code(wish.verdict(&reviewed)));
     }

@@ -1,10 +1,10 @@
 //! Driving a run to its end in front of a person or a script, the same way for every command that does.
 
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use archeflow_core::event::{Report, RunResumed};
 use archeflow_core::model::{Outcome, RunStatus};
@@ -52,14 +52,20 @@ pub(crate) fn drive(
     before: Vec<Report>,
     after: Vec<Report>,
 ) -> Result<CommandOutput, Failure> {
-    let Driven { ended, took_ms } = go(&mut driver, why, session, auto_merge, before, after)?;
-    if let Some(output) = agent_loop::end(&driver, &ended, session.place.json) {
+    let driven = go(&mut driver, why, session, auto_merge, before, after)?;
+    let output = printed(&driver, &driven, session)?;
+    Ok(output.and_then(move || driven.clean(&driver)))
+}
+
+fn printed(driver: &Driver, driven: &Driven, session: &Session) -> Result<CommandOutput, Failure> {
+    let Driven { ended, took_ms, .. } = driven;
+    if let Some(output) = agent_loop::end(driver, ended, session.place.json) {
         return Ok(output);
     }
     let (run_id, root) = (driver.world.run_id.clone(), driver.world.places.root().to_path_buf());
-    let (code, outcome, signal) = match &ended {
+    let (code, outcome, signal) = match ended {
         DriveEnd::Outcome(outcome) => {
-            summary::print(&run_id, &driver.run, outcome, took_ms);
+            summary::print(&run_id, &driver.run, outcome, *took_ms);
             (outcome.exit_code(), Some(outcome), None)
         }
         DriveEnd::Signal(signal) => (stopped(&run_id, *signal), None, Some(*signal)),
@@ -92,6 +98,38 @@ pub(crate) struct Driven {
     pub(crate) ended: DriveEnd,
     /// Without the time that a person looked at the end.
     pub(crate) took_ms: u64,
+    /// A signal asked for the end.
+    interrupted: Arc<AtomicBool>,
+    is_clean: bool,
+}
+
+/// How long working copies may be removed without a word.
+const SILENT: Duration = Duration::from_secs(1);
+
+impl Driven {
+    /// Removes what the run needs no more, once its result was printed. A signal ends it, and the exit code stays that of the
+    /// result.
+    pub(crate) fn clean(&self, driver: &Driver) {
+        match &self.ended {
+            DriveEnd::Outcome(_) if !self.is_clean => clean(driver, &self.interrupted),
+            DriveEnd::Outcome(_) | DriveEnd::Signal(_) => {}
+        }
+    }
+}
+
+fn clean(driver: &Driver, interrupted: &AtomicBool) {
+    let (begun, mut told) = (Instant::now(), false);
+    let left = cleaning::after_run(driver, || {
+        if !told && begun.elapsed() >= SILENT {
+            told = true;
+            tell!("removing working copies …");
+        }
+        !interrupted.load(Ordering::SeqCst)
+    });
+    not_removed(&left);
+    if told && interrupted.load(Ordering::SeqCst) {
+        tell!("stopped; the next run or archeflow gc removes the rest");
+    }
 }
 
 /// The same without printing the end, which the caller does.
@@ -108,7 +146,7 @@ pub(crate) fn go(
     let interrupted = Arc::new(AtomicBool::new(false));
     listen(driver, &interrupted);
     let run_id = driver.world.run_id.clone();
-    let mut face = Face::of(driver, session, interrupted, &before)?;
+    let mut face = Face::of(driver, session, Arc::clone(&interrupted), &before)?;
     let observer = face.observer();
     match &driver.world.sandbox {
         WorldSandbox::Off => {
@@ -130,22 +168,20 @@ pub(crate) fn go(
     let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     drop(control);
     proc::finish_all();
-    let left = match &ended {
-        Ok(DriveEnd::Outcome(_)) => cleaning::after_run(driver),
-        Ok(DriveEnd::Signal(_)) | Err(_) => Vec::new(),
-    };
+    let mut left = Vec::new();
+    let mut is_clean = false;
     if let (Face::Live(live), Ok(DriveEnd::Outcome(_)), true) = (&mut face, &ended, attended(session)) {
+        // The end is on the screen. Only who holds the run may clean up after it.
+        left = cleaning::after_run(driver, || !interrupted.load(Ordering::SeqCst));
+        is_clean = true;
         // What the end proposes to type may be typed elsewhere meanwhile.
         driver.let_go();
         live.stay();
     }
     // The terminal is restored before anything else is printed.
     drop(face);
-    for (path, why) in left {
-        let path = safe_line(&path.display().to_string());
-        tell!("warning: {path} could not be removed: {}; try again: archeflow gc", safe_line(&why));
-    }
-    ended.map(|ended| Driven { ended, took_ms }).map_err(|error| {
+    not_removed(&left);
+    ended.map(|ended| Driven { ended, took_ms, interrupted, is_clean }).map_err(|error| {
         let root = driver.world.places.root();
         if let Some(notifier) = &driver.notifier {
             notifier.about_fault(root, &run_id, &driver.run, &error.to_string());
@@ -155,6 +191,13 @@ pub(crate) fn go(
         failure.run = Some(summary::json(root, &run_id, &driver.run, None, failure.code, None));
         failure
     })
+}
+
+fn not_removed(left: &[(PathBuf, String)]) {
+    for (path, why) in left {
+        let path = safe_line(&path.display().to_string());
+        tell!("warning: {path} could not be removed: {}; try again: archeflow gc", safe_line(why));
+    }
 }
 
 /// Has the process that started this one keep a copy of the journal, if it said so. A signal meanwhile ends the program: nothing

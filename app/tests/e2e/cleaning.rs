@@ -2,12 +2,15 @@
 //! answered or merged stays.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
 use crate::harness::{Outcome, TASK, Test, each, review};
+use crate::user::PROGRAM;
 
 fn state(test: &Test) -> PathBuf {
     test.home().join(".local/state/archeflow")
@@ -84,6 +87,34 @@ fn u_14_copies_of_a_run_go_when_it_landed_or_was_discarded() {
     test.run(&["revert", &merged.id]).ended("merged", "reverted", 0);
     let cleaned = test.run(&["gc"]);
     assert_eq!((cleaned.code, cleaned.stdout.contains("working copies")), (0, false), "{cleaned}");
+}
+
+#[test]
+fn r_13_the_result_is_printed_before_copies_are_removed_and_a_signal_ends_their_removal() {
+    let test = Test::new().play("");
+    let paused = test.base().join("paused");
+    let begin = |arguments: &[String]| {
+        let mut program = test.command(PROGRAM);
+        program.args(arguments).current_dir(&test.repo);
+        program.env("ARCHEFLOW_FAILPOINT_PAUSE", format!("cleaning.renamed={}", paused.display()));
+        program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let mut run = begin(&test.arguments(TASK, &["--auto-merge", "--json"]));
+    let mut printed = String::new();
+    BufReader::new(run.stdout.take().unwrap()).read_line(&mut printed).unwrap();
+    let result: Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!((&result["status"], &result["exit_code"]), (&"merged".into(), &0.into()), "{printed}");
+    // Removing takes long, and says so.
+    let mut said = BufReader::new(run.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(said.any(|line| line.starts_with("removing working copies")));
+    test.wait_for_file("paused");
+    assert!(!copies(&test).is_empty());
+    assert!(Command::new("kill").arg(run.id().to_string()).status().unwrap().success());
+    assert_eq!(run.wait().unwrap().code(), Some(0));
+    assert!(said.any(|line| line.starts_with("stopped; the next run or archeflow gc removes the rest")));
+    assert!(!copies(&test).is_empty());
+    let cleaned = test.run(&["gc"]);
+    assert_eq!((cleaned.code, copies(&test)), (0, Vec::new()), "{cleaned}");
 }
 
 #[test]

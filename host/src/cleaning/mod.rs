@@ -18,6 +18,10 @@ mod shared;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
 
 use archeflow_core::rules::keeping::{self, KeepDecision};
 use archeflow_core::settings::KeepSettings;
@@ -26,6 +30,7 @@ use crate::clock;
 use crate::drive::Driver;
 use crate::git::Repo;
 use crate::store::places::Places;
+use crate::world::World;
 
 pub(crate) use shared::review_stores;
 
@@ -127,11 +132,32 @@ pub fn clean(request: &CleaningRequest<'_>) -> CleaningReport {
 }
 
 /// The bounds, at the end of a run that is still held by this process. Returns what could not be removed.
-pub fn after_run(driver: &Driver) -> Vec<(PathBuf, String)> {
-    let world = &driver.world;
-    if !world.keep.automatic {
+///
+/// Large working copies take minutes. `wait` is called every now and then until everything is removed, or until it says that
+/// nobody waits any longer: the next cleaning removes the rest.
+pub fn after_run(driver: &Driver, mut wait: impl FnMut() -> bool) -> Vec<(PathBuf, String)> {
+    if !driver.world.keep.automatic {
         return Vec::new();
     }
+    let world = Arc::clone(&driver.world);
+    let (done, removed) = channel();
+    // It ends with the process.
+    let thread = thread::Builder::new().name("cleaning".into());
+    let begun = thread.spawn(move || done.send(bounded(&world)).is_ok());
+    while begun.is_ok() && wait() {
+        match removed.recv_timeout(LOOK) {
+            Ok(failed) => return failed,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    Vec::new()
+}
+
+/// How soon a signal is noticed.
+const LOOK: Duration = Duration::from_millis(50);
+
+fn bounded(world: &World) -> Vec<(PathBuf, String)> {
     world.release();
     let root = world.places.root().to_path_buf();
     let mut cleaner = Cleaner {

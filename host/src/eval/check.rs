@@ -11,18 +11,19 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::confined::{CommandPlace, CommandWorld, last_lines, machine, short};
 use super::copy::{self, CopyFault, ScratchFolder};
+use super::run::SetWhenDropped;
 use super::{EvalCommand, EvalSuite, EvalTask, RepositoryPlace, SuiteFault, TaskFiles, TaskOrigin};
 use crate::git::fresh::{CommitSource, FreshError};
 use crate::git::remove_beneath;
 use crate::nonce::nonce;
-use crate::platform::files as os;
-use crate::proc::{Cause, JobEnd};
+use crate::platform::{children, files as os};
+use crate::proc::{Cause, JobEnd, Watch};
 
 #[derive(Debug, Clone, Copy)]
 pub struct CheckOptions<'a> {
@@ -135,10 +136,15 @@ pub fn check(
             found.lock().unwrap_or_else(PoisonError::into_inner).push((number, result));
         }
     };
+    let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        for _ in 0..options.jobs.clamp(1, tasks.max(1)) {
-            scope.spawn(work);
-        }
+        scope.spawn(|| end_git_when_stopping(&options.world.watch, &is_over));
+        let _ends = SetWhenDropped(&is_over);
+        std::thread::scope(|scope| {
+            for _ in 0..options.jobs.clamp(1, tasks.max(1)) {
+                scope.spawn(work);
+            }
+        });
     });
     let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     found.sort_by_key(|(number, _)| *number);
@@ -146,6 +152,18 @@ pub fn check(
         return Err(CheckError::Stopped);
     }
     found.into_iter().map(|(_, result)| result).collect()
+}
+
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Git hears of no watch, and works for minutes on a large repository.
+fn end_git_when_stopping(watch: &Watch, is_over: &AtomicBool) {
+    while !is_over.load(Ordering::SeqCst) {
+        if watch.is_stopping() {
+            children::ask_all_to_end();
+        }
+        std::thread::sleep(LOOK);
+    }
 }
 
 /// The objects of a repository, or why there are none.
@@ -365,8 +383,10 @@ impl<'a> TaskRun<'a> {
         }
         self.commands += 1;
         let tree = self.folder.join(format!("tree-{}", self.commands));
-        let made = copy::make(&tree, self.task, self.source, files);
-        let made = made.and_then(|()| if with_hidden { copy::add_hidden(&tree, self.task) } else { Ok(()) });
+        let stops = || self.options.world.watch.is_stopping();
+        let made = copy::make(&tree, self.task, self.source, files, &stops);
+        let hidden = |()| if with_hidden { copy::add_hidden(&tree, self.task, &stops) } else { Ok(()) };
+        let made = made.and_then(hidden);
         let Err(fault) = made else { return Ok(Some(tree)) };
         let line = match &self.task.origin {
             TaskOrigin::Commit { line, .. } => *line,

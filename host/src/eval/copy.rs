@@ -1,7 +1,7 @@
 //! Copies of a task's repository, with the files of a solution laid over it.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::{EvalTask, TaskFiles, TaskOrigin};
@@ -59,11 +59,12 @@ pub(super) fn make(
     task: &EvalTask,
     source: Option<&CommitSource>,
     solution: Option<&TaskFiles>,
+    stops: Stops<'_>,
 ) -> Result<(), CopyFault> {
     make_folder(tree)?;
     let fresh = match &task.origin {
         TaskOrigin::Files(base) => {
-            lay_over(base, tree).map_err(machine)?;
+            lay_over(base, tree, stops).map_err(machine)?;
             FreshRepository::of_files(tree)?
         }
         TaskOrigin::Commit { commit, .. } => {
@@ -76,7 +77,7 @@ pub(super) fn make(
     }
     match solution {
         None => return Ok(()),
-        Some(TaskFiles::Folder(folder)) => lay_over(folder, tree).map_err(machine)?,
+        Some(TaskFiles::Folder(folder)) => lay_over(folder, tree, stops).map_err(machine)?,
         Some(TaskFiles::Patch { text, field }) => {
             fresh.apply(text)?.map_err(|why| CopyFault::Patch(field, why))?;
         }
@@ -85,9 +86,9 @@ pub(super) fn make(
 }
 
 /// Adds the hidden files to a copy in which no command has run yet.
-pub(super) fn add_hidden(tree: &Path, task: &EvalTask) -> Result<(), CopyFault> {
+pub(super) fn add_hidden(tree: &Path, task: &EvalTask, stops: Stops<'_>) -> Result<(), CopyFault> {
     match &task.hidden_files {
-        TaskFiles::Folder(folder) => lay_over(folder, &tree.join(HIDDEN)).map_err(machine),
+        TaskFiles::Folder(folder) => lay_over(folder, &tree.join(HIDDEN), stops).map_err(machine),
         TaskFiles::Patch { text, field } => {
             FreshRepository::at(tree).apply(text)?.map_err(|why| CopyFault::Patch(field, why))
         }
@@ -104,7 +105,7 @@ fn machine(error: io::Error) -> CopyFault {
 }
 
 /// Copies files and links over what is there. No link of the other folder is followed: what is in its way is replaced.
-fn lay_over(from: &Path, to: &Path) -> io::Result<()> {
+fn lay_over(from: &Path, to: &Path, stops: Stops<'_>) -> io::Result<()> {
     let mut entries = fs::read_dir(from)?.collect::<io::Result<Vec<_>>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);
     if !fs::symlink_metadata(to).is_ok_and(|meta| meta.is_dir()) {
@@ -118,19 +119,37 @@ fn lay_over(from: &Path, to: &Path) -> io::Result<()> {
         let (old, new) = (entry.path(), to.join(entry.file_name()));
         let kind = entry.file_type()?;
         if kind.is_dir() {
-            lay_over(&old, &new)?;
+            lay_over(&old, &new, stops)?;
             continue;
         }
         remove_beneath(&new)?;
         if kind.is_symlink() {
             os::symlink(fs::read_link(&old)?, &new)?;
         } else {
-            fs::copy(&old, &new)?;
+            copy_file(&old, &new, stops)?;
             let is_program = os::mode(&entry.metadata()?) & 0o111 != 0;
             os::set_mode(&new, if is_program { 0o755 } else { 0o644 })?;
         }
     }
     Ok(())
+}
+
+/// Whether somebody asked for the end. Copies of large repositories take minutes.
+pub(super) type Stops<'a> = &'a dyn Fn() -> bool;
+
+/// So much of a file is copied before it is asked for again.
+const CHUNK: u64 = 64 << 20;
+
+fn copy_file(from: &Path, to: &Path, stops: Stops<'_>) -> io::Result<()> {
+    let (mut from, mut to) = (File::open(from)?, File::create(to)?);
+    loop {
+        if stops() {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        if io::copy(&mut Read::by_ref(&mut from).take(CHUNK), &mut to)? == 0 {
+            return Ok(());
+        }
+    }
 }
 
 #[cfg(test)]
@@ -153,11 +172,26 @@ mod tests {
         fs::write(at("to/sub/kept"), "old").unwrap();
         os::set_mode(&at("to/sub/a"), 0o444).unwrap();
         os::symlink(at("elsewhere"), at("to/linked")).unwrap();
-        lay_over(&at("over"), &at("to")).unwrap();
+        lay_over(&at("over"), &at("to"), &|| false).unwrap();
         assert_eq!(fs::read_to_string(at("to/sub/a")).unwrap(), "new");
         assert_eq!(fs::read_to_string(at("to/link")).unwrap(), "new");
         assert_eq!(fs::read_to_string(at("to/sub/kept")).unwrap(), "old");
         assert_eq!(fs::read_to_string(at("to/linked/b")).unwrap(), "new");
         assert!(!at("elsewhere/b").exists() && !at("to/sub/empty").exists());
+    }
+
+    #[test]
+    fn r_13_a_copy_ends_when_it_is_asked_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let large = File::create(dir.path().join("large")).unwrap();
+        large.set_len(CHUNK + 1).unwrap();
+        let asked = std::cell::Cell::new(0);
+        let stops = || asked.replace(asked.get() + 1) == 1;
+        let (from, to) = (dir.path().join("large"), dir.path().join("copy"));
+        let stopped = copy_file(&from, &to, &stops).unwrap_err();
+        assert_eq!(stopped.kind(), io::ErrorKind::Interrupted);
+        assert_eq!(fs::metadata(&to).unwrap().len(), CHUNK);
+        copy_file(&from, &to, &|| false).unwrap();
+        assert_eq!(fs::metadata(&to).unwrap().len(), CHUNK + 1);
     }
 }

@@ -40,6 +40,15 @@ pub fn lock() -> MutexGuard<'static, BTreeSet<u32>> {
     OURS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Asks every process we started to end. None of them was waited for yet, so no number is another process's by now.
+pub fn ask_all_to_end() {
+    let ours = lock();
+    for pid in ours.iter().filter_map(|id| process::numbered(*id)) {
+        // It has ended already: nothing to ask.
+        let _ = process::kill_process(pid, process::Signal::TERM);
+    }
+}
+
 /// Waits till it has ended and leaves it in the table.
 pub fn await_death(id: u32) {
     if let Some(pid) = process::numbered(id) {

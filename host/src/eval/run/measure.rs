@@ -152,13 +152,13 @@ impl Bench<'_> {
                 if fs::symlink_metadata(&there).is_ok() {
                     remove_beneath(&there).map_err(|error| error.to_string())?;
                 }
-                copy::add_hidden(tree, task).map_err(text)
+                copy::add_hidden(tree, task, &|| false).map_err(text)
             }
             // A patch is made for the base. An agent may have changed the same tests, so whole files are taken.
             TaskFiles::Patch { text: patch, .. } => {
                 let with_tests = place.join("base");
-                copy::make(&with_tests, task, self.source(task), None).map_err(text)?;
-                copy::add_hidden(&with_tests, task).map_err(text)?;
+                copy::make(&with_tests, task, self.source(task), None, &|| false).map_err(text)?;
+                copy::add_hidden(&with_tests, task, &|| false).map_err(text)?;
                 patched_paths(patch).into_iter().try_for_each(|path| replace(&with_tests, tree, &path))
             }
         }

@@ -212,7 +212,7 @@ enum Tried {
 }
 
 /// Ends the thread that attends to the crew, however the others end.
-struct SetWhenDropped<'a>(&'a AtomicBool);
+pub(super) struct SetWhenDropped<'a>(pub(super) &'a AtomicBool);
 
 impl Drop for SetWhenDropped<'_> {
     fn drop(&mut self) {

@@ -144,7 +144,7 @@ impl Bench<'_> {
             remove_beneath(&folder).map_err(|error| failed(error.to_string()))?;
         }
         os::private_directory().recursive(true).create(&folder).map_err(|error| failed(error.to_string()))?;
-        let made = copy::make(&folder.join(REPOSITORY), task, self.source(task), None);
+        let made = copy::make(&folder.join(REPOSITORY), task, self.source(task), None, &|| false);
         made.map_err(|fault| match fault {
             CopyFault::NoCommit => failed("the commit is not in the repository".to_owned()),
             CopyFault::Patch(field, why) => failed(format!("{field} can't be applied: {why}")),
@@ -337,7 +337,8 @@ pub fn task_repository(task: &EvalTask) -> Result<SampleRepository, EvalRunError
     let scratch =
         ScratchFolder::new(&format!("archeflow-eval-{}", nonce())).map_err(|e| failed(e.to_string()))?;
     let sample = SampleRepository { scratch };
-    copy::make(&sample.path(), task, None, None).map_err(|_| failed("it has no folder base/".to_owned()))?;
+    copy::make(&sample.path(), task, None, None, &|| false)
+        .map_err(|_| failed("it has no folder base/".to_owned()))?;
     set_author(&sample.path()).map_err(|error| failed(error.to_string()))?;
     Ok(sample)
 }
