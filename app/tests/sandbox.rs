@@ -726,7 +726,9 @@ fn s_12_m_c13_m_c19_a_job_over_a_limit_is_ended_and_says_which() -> io::Result<(
     let processes = SandboxLimits { processes: Some(30), ..SandboxLimits::default() };
     over(processes, "for i in $(seq 50); do sleep 600 & done 2>/dev/null; sleep 600", "sandbox.processes")?;
     let disk = SandboxLimits { disk: Some(20 * mega), ..SandboxLimits::default() };
-    over(disk, "head -c 60000000 /dev/urandom > big; sync; sleep 600", "sandbox.disk")
+    over(disk, "head -c 60000000 /dev/urandom > big; sync; sleep 600", "sandbox.disk")?;
+    // empty files use up a disk, too.
+    over(disk, "seq 12000 | xargs touch; sleep 600", "sandbox.disk")
 }
 
 #[test]

@@ -90,6 +90,15 @@ pub fn memory_beyond(most: u64, pids: &[Pid]) -> Option<u64> {
         .filter(|used| *used > most)
 }
 
+/// What a file or folder counts for at least: empty ones use up a disk, too.
+pub const FILE_AT_LEAST: u64 = 4096;
+
+/// Files that can still be made on the file system of this place; nothing where it has no such limit.
+pub fn free_files(place: &Path) -> Option<u64> {
+    let found = rustix::fs::statvfs(place).ok()?;
+    (found.f_files > 0).then_some(found.f_ffree)
+}
+
 /// Bytes on disk of everything in these folders; links are not followed. After so many files the answer is that nothing
 /// is left.
 pub fn space_of(folders: &[PathBuf], most_files: usize) -> u64 {
@@ -99,7 +108,7 @@ pub fn space_of(folders: &[PathBuf], most_files: usize) -> u64 {
         let Ok(entries) = fs::read_dir(&folder) else { continue };
         for meta in entries.flatten().filter_map(|entry| Some((entry.path(), entry.metadata().ok()?))) {
             let (path, meta) = meta;
-            used = used.saturating_add(meta.blocks().saturating_mul(512));
+            used = used.saturating_add(meta.blocks().saturating_mul(512).max(FILE_AT_LEAST));
             files += 1;
             if meta.is_dir() {
                 left.push(path);

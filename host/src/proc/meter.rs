@@ -1,7 +1,7 @@
 //! What a sandboxed job has used up, looked at from outside a few times a second, because the kernel keeps no limit over
 //! several processes without a control group.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::platform::machine;
@@ -22,7 +22,7 @@ pub(super) struct Meter {
     limits: crate::sandbox::SandboxLimits,
     writable: Vec<PathBuf>,
     leader: Pid,
-    free_before: Option<u64>,
+    free_before: Option<FreeDisk>,
     next: Instant,
     next_walk: Instant,
 }
@@ -31,7 +31,7 @@ impl Meter {
     pub(super) fn new(policy: &SandboxPolicy, leader: Pid, now: Instant) -> Self {
         let writable: Vec<PathBuf> =
             policy.writable.iter().chain([&policy.home, &policy.tmp]).cloned().collect();
-        let free_before = writable.first().and_then(|place| machine::free_space(place));
+        let free_before = writable.first().and_then(|place| free(place));
         Self { limits: policy.limits, writable, leader, free_before, next: now + PERIOD, next_walk: now }
     }
 
@@ -65,14 +65,28 @@ impl Meter {
 
     fn disk(&mut self, now: Instant) -> Option<String> {
         let (most, before) = (self.limits.disk?, self.free_before?);
-        let free = machine::free_space(self.writable.first()?)?;
-        if before.saturating_sub(free) <= most || now < self.next_walk {
+        let free = free(self.writable.first()?)?;
+        let bytes = before.bytes.saturating_sub(free.bytes);
+        let files = before.files.saturating_sub(free.files).saturating_mul(machine::FILE_AT_LEAST);
+        if bytes.max(files) <= most || now < self.next_walk {
             return None;
         }
         self.next_walk = now + WALKS;
         let used = machine::space_of(&self.writable, MOST_FILES);
         (used > most).then(|| format!("its folders hold {} MB; sandbox.disk is {}", mega(used), mega(most)))
     }
+}
+
+/// What is left of a file system. Where the number of files has no limit, none is ever missing.
+#[derive(Clone, Copy)]
+struct FreeDisk {
+    bytes: u64,
+    files: u64,
+}
+
+fn free(place: &Path) -> Option<FreeDisk> {
+    let bytes = machine::free_space(place)?;
+    Some(FreeDisk { bytes, files: machine::free_files(place).unwrap_or(0) })
 }
 
 fn mega(bytes: u64) -> u64 {
