@@ -205,6 +205,11 @@ fn s_04_what_changes_in_the_users_repository_while_an_agent_works_stops_the_run(
         ("rm notes.txt", "notes.txt is gone"),
         ("rm ignored.txt", "ignored.txt is gone"),
         ("mkdir -p a/b; touch a/b/c", "a/b/c is new"),
+        //
+        ("mkdir -p a/empty", "a/empty/ is new"),
+        ("git reflog expire --expire=now --all", "logs/HEAD lost entries"),
+        ("mkdir -p .git/modules/a/b; echo '[core]' > .git/modules/a/b/config", "the git configuration"),
+        ("mkdir -p .git/lfs/objects; echo x > .git/lfs/objects/x", "objects/x of git-lfs is new"),
     ];
     each(rows, |(deed, named)| {
         let test = Test::new().unshadowed().unsandboxed();

@@ -166,6 +166,27 @@ pub struct Repo {
 const ALWAYS_READ: [&str; 2] = ["info/exclude", "info/attributes"];
 const ALWAYS_READ_IN_TREE: [&str; 3] = [".gitignore", ".gitattributes", ".gitmodules"];
 
+/// What configures the repositories of submodules: git looks into them when it compares a working tree.
+fn configurations_below(modules: &Path) -> Vec<PathBuf> {
+    // Only data, and a lot of it.
+    const DATA: [&str; 4] = ["objects", "refs", "logs", "lfs"];
+    let (mut found, mut left) = (Vec::new(), vec![modules.to_path_buf()]);
+    while let Some(folder) = left.pop() {
+        let hooks = folder.ends_with("hooks");
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let (path, name) = (entry.path(), entry.file_name());
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() && !DATA.iter().any(|data| name == *data) => left.push(path),
+                Ok(kind) if kind.is_dir() => {}
+                Ok(_) | Err(_) if hooks || name == "config" || name == "config.worktree" => found.push(path),
+                Ok(_) | Err(_) => {}
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
 /// A pipe in the place of one of these is waited for without end, by every git.
 fn refuse_pipes(common_dir: &Path, work_tree: Option<&Path>) -> Result<(), Error> {
     let own = ALWAYS_READ.iter().map(|name| common_dir.join(name));
@@ -422,6 +443,7 @@ impl Repo {
                 .collect();
         watched.push(self.git_dir.join("config.worktree"));
         watched.extend(self.env.global_files());
+        watched.extend(configurations_below(&self.common_dir.join("modules")));
         hasher.update(&self.replacements());
         let hooks = fs::read_dir(self.common_dir.join("hooks")).into_iter().flatten().flatten();
         let mut hooks: Vec<PathBuf> = hooks.map(|entry| entry.path()).collect();

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
 use super::change::quote_path;
@@ -31,10 +32,17 @@ pub struct UserState {
     checkouts: BTreeMap<PathBuf, CheckoutState>,
     /// Commits that this program built to land.
     built: BTreeSet<String>,
+    /// The length of each log of a ref. Logs only grow, unless somebody has git forget what they keep.
+    logs: BTreeMap<PathBuf, u64>,
+    /// Large files of git-lfs.
+    lfs: BTreeMap<Vec<u8>, FileStamp>,
 }
 
 /// Number, mode and size of a file, and its times.
 type FileStamp = ([u64; 4], [i64; 4]);
+
+/// Its times say only that something in it was made and removed.
+const EMPTY_FOLDER: FileStamp = ([0; 4], [0; 4]);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct CheckoutState {
@@ -53,6 +61,8 @@ impl UserState {
             kept: BTreeSet::new(),
             checkouts: BTreeMap::new(),
             built: BTreeSet::new(),
+            logs: BTreeMap::new(),
+            lfs: BTreeMap::new(),
         }
     }
 
@@ -72,8 +82,16 @@ impl UserState {
         }
         for checkout in repo.checkouts()? {
             let found = CheckoutState::of(repo, &checkout)?;
+            state.logs.extend(length_of(checkout.git_dir.join("logs/HEAD")));
             state.checkouts.insert(checkout.tree, found);
         }
+        let mut logs = BTreeMap::new();
+        walk(&repo.common_dir.join("logs/refs"), &mut logs);
+        let of_others = logs.keys().filter(|log| !is_log_of_ours(log));
+        state.logs.extend(
+            of_others.filter_map(|log| length_of(repo.common_dir.join("logs/refs").join(os::name(log)))),
+        );
+        walk(&repo.common_dir.join("lfs"), &mut state.lfs);
         Ok(state)
     }
 
@@ -107,6 +125,15 @@ impl UserState {
                 (Some(_), Some(_)) | (None, None) => {}
             }
         }
+        let is_cut = |(log, length): &(&PathBuf, &u64)| now.logs.get(*log).is_none_or(|now| now < *length);
+        let cut = self.logs.iter().filter(is_cut);
+        found.extend(cut.map(|(log, _)| format!("{} lost entries", log.display())));
+        // A landing may have fetched new ones.
+        let lfs = self.lfs.iter().filter(|(path, stamp)| now.lfs.get(*path) != Some(stamp));
+        found.extend(lfs.map(|(path, _)| format!("{} of git-lfs changed", quote_path(path))));
+        let is_new = |path: &&Vec<u8>| landed.is_empty() && !self.lfs.contains_key(*path);
+        let new = now.lfs.keys().filter(is_new);
+        found.extend(new.map(|path| format!("{} of git-lfs is new", quote_path(path))));
         let gone = self.kept.difference(&now.kept);
         found.extend(gone.map(|name| format!("{name} is gone")));
         for tree in self.checkouts.keys().chain(now.checkouts.keys()).collect::<BTreeSet<_>>() {
@@ -119,6 +146,16 @@ impl UserState {
         }
         found
     }
+}
+
+fn length_of(log: PathBuf) -> Option<(PathBuf, u64)> {
+    let length = fs::symlink_metadata(&log).ok()?.len();
+    Some((log, length))
+}
+
+/// By its path below `logs/refs`. These go with their refs.
+fn is_log_of_ours(path: &[u8]) -> bool {
+    path.starts_with(b"archeflow/") || path.starts_with(b"heads/archeflow/")
 }
 
 fn all_refs(repo: &Repo) -> Result<Vec<(String, String)>, runner::Error> {
@@ -170,6 +207,12 @@ impl CheckoutState {
         })
     }
 
+    /// Whether this is a folder that is not empty any more: what is in it is listed.
+    fn has_below(&self, path: &[u8]) -> bool {
+        let next = self.files.range::<[u8], _>((Bound::Excluded(path), Bound::Unbounded)).next();
+        path.ends_with(b"/") && next.is_some_and(|(next, _)| next.starts_with(path))
+    }
+
     /// `landed`: paths that a landing of ours moved.
     fn changes(&self, now: &Self, tree: &Path, landed: &BTreeSet<Vec<u8>>, found: &mut Vec<String>) {
         let place = tree.display();
@@ -181,7 +224,7 @@ impl CheckoutState {
         }
         for path in self.files.keys().chain(now.files.keys()).collect::<BTreeSet<_>>() {
             let (old, new) = (self.files.get(path), now.files.get(path));
-            if old == new || landed.contains(path) {
+            if old == new || landed.contains(path) || now.has_below(path) {
                 continue;
             }
             let what = match (old, new) {
@@ -194,11 +237,17 @@ impl CheckoutState {
     }
 }
 
-/// Files below a folder, without git's and ours. A folder that can't be read counts as empty.
+/// Files and empty folders below a folder, without git's and ours. A folder that can't be read counts as empty.
 fn walk(tree: &Path, found: &mut BTreeMap<Vec<u8>, FileStamp>) {
     let mut left = vec![tree.to_path_buf()];
     while let Some(folder) = left.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+        let mut entries = fs::read_dir(&folder).into_iter().flatten().flatten().peekable();
+        if let (None, Ok(inner)) = (entries.peek(), folder.strip_prefix(tree))
+            && folder != tree
+        {
+            found.insert([os::bytes(inner), b"/"].concat(), EMPTY_FOLDER);
+        }
+        for entry in entries {
             let (path, name) = (entry.path(), entry.file_name());
             if name == ".git" || (folder == tree && name == ".archeflow") {
                 continue;
