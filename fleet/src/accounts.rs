@@ -92,20 +92,27 @@ impl<'a> Accounts<'a> {
         })
     }
 
-    /// All that are shut, by their names.
-    pub fn all(&self) -> Result<Vec<ShutAccount>, BusError> {
+    /// All that are shut, by their names, and why others can't be read: every worker can write there, so what one wrote hides
+    /// nothing of the others.
+    pub fn all(&self) -> Result<(Vec<ShutAccount>, Vec<String>), BusError> {
         let (mut all, mut seq) = (BTreeMap::new(), 0);
         while let Some(kept) = self.bus.next_from(names::ACCOUNTS, "$KV.AF_ACCOUNT.>", seq)? {
             seq = kept.seq + 1;
-            let shut = read(Some(&kept))?.map(|(text, _)| {
-                let AccountText { account, until, trial, .. } = text;
-                ShutAccount { account, until, trial }
+            let shut = read(Some(&kept)).map(|found| {
+                let AccountText { account, until, trial, .. } = found?.0;
+                Some(ShutAccount { account, until, trial })
             });
             all.insert(kept.subject, shut);
         }
-        let mut all: Vec<ShutAccount> = all.into_values().flatten().collect();
-        all.sort_by(|one, other| one.account.cmp(&other.account));
-        Ok(all)
+        let (mut shut, mut unreadable) = (Vec::new(), Vec::new());
+        for found in all.into_values() {
+            match found {
+                Ok(account) => shut.extend(account),
+                Err(error) => unreadable.push(error.to_string()),
+            }
+        }
+        shut.sort_by(|one, other| one.account.cmp(&other.account));
+        Ok((shut, unreadable))
     }
 
     fn change<T>(

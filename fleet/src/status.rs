@@ -40,6 +40,8 @@ pub struct FleetStatus {
     pub streams: Vec<StreamStatus>,
     pub budgets: Vec<BudgetStatus>,
     pub accounts: Vec<AccountStatus>,
+    /// Why the records of others can't be read.
+    pub unreadable_accounts: Vec<String>,
     pub sprints: Vec<SprintStatus>,
 }
 
@@ -143,8 +145,9 @@ pub fn look(bus: &NatsBus, expected: &BTreeSet<String>, limit: Duration) -> Resu
         }
     }
     status.at = clock::now();
-    status.accounts = Accounts::new(bus)
-        .all()?
+    let (shut, unreadable) = Accounts::new(bus).all()?;
+    status.unreadable_accounts = unreadable;
+    status.accounts = shut
         .into_iter()
         .filter(|shut| shut.until > status.at || shut.trial.is_some())
         .map(|shut| AccountStatus { account: shut.account, until: shut.until, trial: shut.trial })
@@ -303,6 +306,9 @@ pub fn text(status: &FleetStatus) -> String {
         vec![shut.account.clone(), format!("in {}", since(shut.until.saturating_sub(status.at))), trial]
     });
     table(&mut out, "Account shut", &["opens", ""], rows.collect());
+    for why in &status.unreadable_accounts {
+        let _ = writeln!(out, "\nwarning: an account is skipped: {}", safe_line(why));
+    }
     let rows = status.streams.iter().map(|stream| {
         let behind = stream.followers.iter().filter(|one| !one.current || one.lag > 0);
         let notes: Vec<String> = behind

@@ -404,7 +404,7 @@ fn fl_98_an_account_is_shut_until_the_latest_time_and_tried_by_one() {
         assert_eq!(gate("r1", 9_600), Gate::Trial);
         assert_eq!(gate("r2", 9_600), Gate::Shut { until: 9_500 + TRIAL_MS });
         let shut = ShutAccount { account: "team.a".to_owned(), until: 9_000, trial: Some("r1".to_owned()) };
-        assert_eq!(insist(|| accounts.all()), [shut]);
+        assert_eq!(insist(|| accounts.all()).0, [shut]);
         // One that was served before it was shut shows nothing; a late report of a time that has passed neither.
         insist(|| accounts.served("team.a", "r0"));
         insist(|| accounts.turned_away("team.a", 8_000));
@@ -419,11 +419,29 @@ fn fl_98_an_account_is_shut_until_the_latest_time_and_tried_by_one() {
         insist(|| accounts.served("team.a", "r2"));
         insist(|| accounts.served("team.a", "r2"));
         assert_eq!(gate("r1", 20_002), Gate::Open);
-        assert_eq!(insist(|| accounts.all()), []);
+        assert_eq!(insist(|| accounts.all()).0, []);
         // And shut again.
         insist(|| accounts.turned_away("team.a", 30_000));
         assert_eq!(gate("r1", 20_003), Gate::Shut { until: 30_000 });
     }
+}
+
+/// Every worker can write there.
+#[test]
+fn r_13_garbage_under_one_account_hides_no_other() {
+    let bus = MemoryBus::losing(1, 0);
+    let accounts = Accounts::new(&bus);
+    accounts.turned_away("team.a", 5_000).unwrap();
+    for (account, bytes) in [("x", &b"garbage"[..]), ("y", b"{\"v\":99}"), ("z", b"{\"v\":1}")] {
+        put(&bus, &names::account(account), bytes, None).unwrap();
+    }
+    accounts.turned_away("team.b", 6_000).unwrap();
+    let (shut, unreadable) = accounts.all().unwrap();
+    let names: Vec<&str> = shut.iter().map(|shut| shut.account.as_str()).collect();
+    assert_eq!(names, ["team.a", "team.b"]);
+    assert_eq!(unreadable.len(), 3, "{unreadable:?}");
+    assert!(unreadable[0].contains("$KV.AF_ACCOUNT.x on the server can't be read"), "{unreadable:?}");
+    assert!(unreadable[1].contains("has format 99"), "{unreadable:?}");
 }
 
 #[test]
@@ -460,8 +478,8 @@ fn fl_99_one_of_many_gets_the_trial_and_loses_it_when_it_dies() {
     assert_eq!(next.len(), 1, "{next:?}");
     // The one that was thought dead comes back.
     accounts(1).served("team", &winners[0]).unwrap();
-    assert_eq!(accounts(1).all().unwrap()[0].trial.as_ref(), Some(&next[0]));
+    assert_eq!(accounts(1).all().unwrap().0[0].trial.as_ref(), Some(&next[0]));
     accounts(1).served("team", &next[0]).unwrap();
     assert_eq!(accounts(0).may_begin("team", "run-1", now).unwrap(), Gate::Open);
-    assert_eq!(accounts(0).all().unwrap(), []);
+    assert_eq!(accounts(0).all().unwrap(), (Vec::new(), Vec::new()));
 }

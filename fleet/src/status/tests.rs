@@ -60,6 +60,7 @@ fn example() -> FleetStatus {
             until: NOW + 240_000,
             trial: Some("s1.shop.1".to_owned()),
         }],
+        unreadable_accounts: vec!["$KV.AF_ACCOUNT.x on the server can't be read".to_owned()],
         sprints: vec![sprint("2026-11-18-fleet", false), sprint("2026-11-17-fleet", true)],
     }
 }
@@ -87,6 +88,8 @@ team    $100.00  $12.50  $4.50
 
 Account shut  opens
 team-a        in 4 min  s1.shop.1 tries
+
+warning: an account is skipped: $KV.AF_ACCOUNT.x on the server can't be read
 
 Stream      used             messages
 AF_JOURNAL  45 MB of 3.0 GB  1200      archeflow-2 lags 4, archeflow-3 lags 0 (not current)
