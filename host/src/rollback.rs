@@ -14,6 +14,7 @@ use crate::executors::ANSWER;
 use crate::failpoint;
 use crate::git::workspace::{self, point, retire};
 use crate::git::{ObjectId, runner};
+use crate::platform::files as os;
 use crate::store::files;
 use crate::world::World;
 
@@ -72,7 +73,7 @@ fn put_away(folder: &Path, rollback: &Rollback) -> Result<(), files::Error> {
     }
     let into = folder.join(format!("before-{}.part", rollback.seq));
     let io = |path: &Path, source| files::Error::Io { doing: "move to", path: path.to_path_buf(), source };
-    fs::create_dir_all(&into).map_err(|error| io(&into, error))?;
+    os::make_private(&into).map_err(|error| io(&into, error))?;
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let (name, to) = (entry.file_name(), into.join(entry.file_name()));
         if is_taken_back(&name.to_string_lossy(), rollback) && !to.exists() {

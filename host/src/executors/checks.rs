@@ -15,6 +15,7 @@ use super::setup;
 use crate::failpoint;
 use crate::git::ObjectId;
 use crate::git::workspace::WorkspaceKind;
+use crate::platform::files as os;
 use crate::platform::removal::remove_tree;
 use crate::proc::{self, Cause, Job, JobLimits, Sink};
 use crate::sandbox::{SandboxFacts, SandboxPolicy};
@@ -197,7 +198,7 @@ pub(super) fn shell(
 ) -> proc::JobEnd {
     let ShellJob { seq, command, cwd, log, limit_ms, more } = job;
     let scratch = world.state.join("tmp").join(format!("{}.{seq}", world.tag));
-    let _ = std::fs::create_dir_all(&scratch);
+    let _ = os::make_private(&scratch);
     let sandbox = match world.sandbox_for(&scratch, policy) {
         Ok(sandbox) => sandbox,
         Err(error) => return proc::JobEnd::not_started(&error),

@@ -21,7 +21,7 @@ use crate::backends::needs::{self, NeedsInputs};
 use crate::client_output::usage_files::UsageFiles;
 use crate::client_output::{ClientFault, ClientOutput, LINE_AT_MOST, read_line};
 use crate::git::{ObjectId, runner};
-use crate::platform::files::{open_beneath, with_mode};
+use crate::platform::files::{make_private, open_beneath, with_mode, write_private};
 use crate::platform::removal::remove_tree;
 use crate::sandbox::policy::program_folders;
 use crate::telemetry::tools::ToolLog;
@@ -67,7 +67,7 @@ impl<'a> Seat<'a> {
         held: Option<&KeyHolding>,
     ) -> io::Result<Start> {
         let resumes = self.resumes();
-        std::fs::create_dir_all(&self.home)?;
+        make_private(&self.home)?;
         let readable = match world.sandbox {
             WorldSandbox::On { .. } => None,
             WorldSandbox::Off => Some(self.readable(world)),
@@ -325,12 +325,12 @@ pub(crate) fn homes_of_all(state: &Path) -> PathBuf {
 pub(crate) fn write_home(home: &Path, start: &Start) -> io::Result<()> {
     start.linked.iter().try_for_each(|linked| link_file(home, linked))?;
     for (path, text) in &start.files {
-        path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+        path.parent().map_or(Ok(()), make_private)?;
         // Not written into: an earlier attempt may have left a FIFO there.
         if std::fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_dir()) {
             std::fs::remove_file(path)?;
         }
-        std::fs::write(path, text)?;
+        write_private(path, text)?;
     }
     Ok(())
 }

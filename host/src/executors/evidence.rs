@@ -17,6 +17,7 @@ use crate::backends::cli::ALL;
 use crate::git::ObjectId;
 use crate::git::workspace::{Slot, WorkspaceKind};
 use crate::model_agent::tools::tree::ToolTree;
+use crate::platform::files as os;
 use crate::platform::removal::remove_tree;
 use crate::proc::{self, Cause, Job, JobLimits, Sink};
 use crate::sandbox::{SandboxFacts, SandboxPolicy};
@@ -134,7 +135,7 @@ impl ReproductionTree<'_> {
         let tag = format!("{}.{}", self.world.tag, self.seq);
         let scratch = self.world.state.join("tmp").join(&tag);
         let (home, temporary) = (scratch.join("home"), scratch.join("tmp"));
-        let _ = std::fs::create_dir_all(&home).and_then(|()| std::fs::create_dir_all(&temporary));
+        let _ = os::make_private(&home).and_then(|()| os::make_private(&temporary));
         let policy = |facts: SandboxFacts<'_>| SandboxPolicy::for_command(facts, tree);
         let sandbox = match self.world.sandbox_for(&scratch, policy) {
             Ok(sandbox) => sandbox,

@@ -11,6 +11,7 @@ use crate::config::Settings;
 use crate::executors;
 use crate::git;
 use crate::nonce::nonce;
+use crate::platform::files as os;
 use crate::platform::removal::remove_tree;
 use crate::world::{World, allowed_env};
 
@@ -59,7 +60,7 @@ impl CommandTrial {
         policy: &Policy,
     ) -> std::io::Result<TriedCommands> {
         let logs = self.world.artifacts();
-        std::fs::create_dir_all(&logs)?;
+        os::make_private(&logs)?;
         let policy = Policy { setup_command: setup.clone(), ..policy.clone() };
         let start = PreflightStart {
             commit: self.commit,

@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -148,6 +148,18 @@ pub fn private_directory() -> DirBuilder {
     let mut builder = DirBuilder::new();
     builder.mode(0o700);
     builder
+}
+
+/// Makes a directory that only the user may enter, with those above it that are missing, whatever the umask allows.
+pub fn make_private(folder: &Path) -> io::Result<()> {
+    private_directory().recursive(true).create(folder)
+}
+
+/// Writes a file that only the user may read or write, if it is new.
+pub fn write_private(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true);
+    with_mode(&mut options, 0o600).open(path)?.write_all(bytes.as_ref())
 }
 
 /// The user may run this file as a program.

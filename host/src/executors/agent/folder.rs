@@ -7,6 +7,7 @@ use super::super::done::Done;
 use super::super::{ExecutorFault, tail, usage};
 use super::{ANSWER, Attempt, FORM, Fault, READ_AT_MOST, USAGE};
 use crate::failpoint;
+use crate::platform::files as os;
 use crate::store::files;
 
 /// The file with the code of the attempt.
@@ -34,10 +35,10 @@ impl Attempt<'_> {
     pub(super) fn answer_bytes(&self, spoken: Option<&Spoken>) -> (Vec<u8>, u64) {
         let path = self.folder.join(ANSWER);
         if let Some(spoken) = spoken {
-            let _ = std::fs::write(&path, &spoken.markdown);
+            let _ = os::write_private(&path, &spoken.markdown);
         }
         if let Some(form) = spoken.and_then(|spoken| spoken.form.as_ref()) {
-            let _ = std::fs::write(self.folder.join(FORM), form);
+            let _ = os::write_private(&self.folder.join(FORM), form);
         }
         let whole = std::fs::metadata(&path).map_or(0, |meta| meta.len());
         let mut said = tail(&path, READ_AT_MOST);
@@ -59,11 +60,11 @@ impl Attempt<'_> {
     }
 
     pub(super) fn write_folder(&self) -> Result<(), Fault> {
-        std::fs::create_dir_all(&self.folder).map_err(|error| self.trouble(&self.folder, &error))?;
+        os::make_private(&self.folder).map_err(|error| self.trouble(&self.folder, &error))?;
         let code = self.folder.join(CODE);
-        std::fs::write(&code, &self.inputs.code).map_err(|error| self.trouble(&code, &error))?;
+        os::write_private(&code, &self.inputs.code).map_err(|error| self.trouble(&code, &error))?;
         let brief = self.folder.join("brief.md");
-        std::fs::write(&brief, self.prompt()).map_err(|error| self.trouble(&brief, &error))
+        os::write_private(&brief, self.prompt()).map_err(|error| self.trouble(&brief, &error))
     }
 
     /// The code that this attempt's brief named; after a crash another brief would name another one.
@@ -75,7 +76,7 @@ impl Attempt<'_> {
         let path = self.folder.join("done.json");
         let json = serde_json::to_vec(done).unwrap_or_default();
         let temporary = self.folder.join("done.json.new");
-        std::fs::write(&temporary, json)
+        os::write_private(&temporary, json)
             .and_then(|()| std::fs::rename(&temporary, &path))
             .map_err(|error| self.trouble(&path, &error))?;
         failpoint::pass("agent.done");

@@ -14,6 +14,7 @@ use super::super::meter::EarlierParts;
 use super::super::{Message, artifact_name};
 use super::folder::code_in;
 use super::{ANSWER, Attempt, Fault, without_code};
+use crate::platform::files as os;
 use crate::store::files;
 
 impl Attempt<'_> {
@@ -51,7 +52,7 @@ impl Attempt<'_> {
         let name = artifact_name(&self.inputs.start);
         self.write_artifact(&name, &text)?;
         let path = self.folder.join(ANSWER);
-        std::fs::write(&path, &text).map_err(|error| self.trouble(&path, &error))?;
+        os::write_private(&path, &text).map_err(|error| self.trouble(&path, &error))?;
         let duration_ms = parts.iter().map(|part| part.duration_ms).sum();
         let brief_chars = parts.iter().map(|part| part.brief_chars).max().unwrap_or(0);
         let mut notes = vec![format!("it was shown the diff in {count} parts")];
