@@ -40,6 +40,8 @@ mod breaks;
 mod briefs;
 #[path = "e2e/budget.rs"]
 mod budget;
+#[path = "e2e/build_cache.rs"]
+mod build_cache;
 #[path = "e2e/ci.rs"]
 mod ci;
 #[path = "e2e/cleaning.rs"]

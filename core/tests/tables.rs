@@ -23,6 +23,7 @@ use archeflow_core::model::{
 use archeflow_core::projections::view::passed_over;
 use archeflow_core::read;
 use archeflow_core::rules::attention::{ContextSources, allowed, look};
+use archeflow_core::rules::caches::{self, CacheTool};
 use archeflow_core::rules::convergence::{self, ConvergenceCounts};
 use archeflow_core::rules::gates::{self, Clearance, TestFirst};
 use archeflow_core::rules::identity::FindingClaim;
@@ -654,7 +655,43 @@ fn u_13_what_init_proposes() {
             |command: Option<ProposedCommand>| command.map_or_else(String::new, |proposed| proposed.command);
         row.expect("setup", shown(found.setup));
         row.expect("tests", shown(found.tests));
+        row.expect("cache", found.cache.join(", "));
     });
+    page.close();
+}
+
+#[test]
+fn r_05_what_is_kept_between_tests() {
+    let mut page = Page::open("caches");
+    page.check("Folders", |row| {
+        let files: Vec<&str> = row.get("files").split(", ").collect();
+        let found = caches::tool_of(row.get("folder"), &files);
+        row.expect("result", found.map_or_else(str::to_owned, |CacheTool::Cargo| "cargo".to_owned()));
+    });
+    page.check("Configuration of Cargo", |row| {
+        let found = caches::check_config(row.get("configuration"));
+        row.expect("result", found.map_or_else(str::to_owned, |()| "kept".to_owned()));
+    });
+    page.check("Files that decide", |row| {
+        row.expect("decides", if caches::decides(row.get("file")) { "yes" } else { "no" }.to_owned());
+    });
+    let entry = |package: &str| {
+        let name = package.trim_end_matches('+');
+        let source = if name == package { "" } else { "source = \"registry+https://example.org\"\n" };
+        format!("[[package]]\nname = \"{name}\"\nversion = \"1.0.0\"\n{source}\n")
+    };
+    page.check("Packages that are kept", |row| {
+        let lock: String = row.get("packages").split(", ").map(entry).collect();
+        let pinned: Vec<String> = caches::pinned_packages(&lock).into_iter().collect();
+        row.expect("pinned", pinned.join(", "));
+    });
+    page.check("What Cargo built", |row| {
+        let (package, hash) = caches::unit_of(row.get("name")).unwrap_or_default();
+        row.expect("package", package.to_owned());
+        row.expect("hash", hash.to_owned());
+    });
+    // What was tried by hand.
+    page.table("What was tried");
     page.close();
 }
 

@@ -13,6 +13,7 @@ use archeflow_core::settings::KeepSettings;
 use crate::backends::cli::ALL;
 use crate::backends::cli::Client;
 use crate::copies::Copies;
+use crate::executors::build_cache::CacheChoice;
 use crate::executors::setup::{Dependencies, SetupCommand};
 use crate::git::Repo;
 use crate::git::user_state::{self, UserState};
@@ -56,6 +57,8 @@ pub struct World {
     pub watch: Watch,
     /// What installs the dependencies of the tests.
     setup: OnceLock<Option<SetupCommand>>,
+    /// Folders that come back in later tests.
+    cache: OnceLock<Option<CacheChoice>>,
     /// Those of the commit that was set up last.
     dependencies: Mutex<Option<Dependencies>>,
     /// What commands are held to.
@@ -194,6 +197,7 @@ impl World {
             personas,
             watch: Watch::new(),
             setup: OnceLock::new(),
+            cache: OnceLock::new(),
             dependencies: Mutex::default(),
             sandbox,
             keep,
@@ -208,12 +212,21 @@ impl World {
         }
     }
 
-    /// The run's setup command, as its first line has it.
+    /// The run's setup command and `cache`, as its first line has them.
     pub(crate) fn note_setup(&self, policy: &Policy) {
         self.setup.get_or_init(|| {
             let limit_ms = policy.limits.setup_ms;
             policy.setup_command.clone().map(|command| SetupCommand { command, limit_ms })
         });
+        self.cache.get_or_init(|| {
+            let (folders, test_command) = (policy.cache.clone(), policy.test_command.clone());
+            let test_command = test_command.unwrap_or_default();
+            (!folders.is_empty()).then_some(CacheChoice { folders, test_command })
+        });
+    }
+
+    pub(crate) fn cache(&self) -> Option<&CacheChoice> {
+        self.cache.get()?.as_ref()
     }
 
     pub(crate) fn setup(&self) -> Option<&SetupCommand> {

@@ -388,6 +388,7 @@ fn right(kind: Kind) -> &'static [&'static str] {
         Kind::Name => &["night"],
         Kind::Names(_) => &["[]", "[security]", "[prose-voice, security]", "security"],
         Kind::Phrases(_) => &["[]", "[rm -rf]", "['git push', mkfs .. /dev]"],
+        Kind::Folders(_) => &["[]", "target", "[target]", "[a/target, 'b c/target/', target]"],
         Kind::Model => &["llama3.2:3b", "'org/model-1.5'"],
         Kind::Url => &["https://example.org", "http://127.0.0.1:11434"],
         Kind::Shares(_) => &["[]", "[shop=40]", "['shop=40%', till=0, 'a b/c=100 %']"],
@@ -430,6 +431,7 @@ fn wrong(kind: Kind) -> &'static [&'static str] {
         Kind::Workflow | Kind::Name => &["../x", "'a b'", "[fast]", "''"],
         Kind::Names(_) => &["'a b'", "[security, security]", "[[security]]", "['../x']"],
         Kind::Phrases(_) => &["rm", "['']", "[' ']", "[[rm]]", "['a, b']", "[\"a\\tb\"]"],
+        Kind::Folders(_) => &["[/x]", "[a/../b]", "[.]", "['']", "[a//b]", "[a/.GIT]", "[a, a]", "[a/b, a]"],
         Kind::Model => &["--flag", "'a b'", "''", "[a]", "a@b"],
         Kind::Url => {
             &["http://example.org", "example.org", "'https://a b'", "ftp://127.0.0.1", "https://u:p@a"]
@@ -498,6 +500,7 @@ fn every_key_takes_its_default_and_what_is_allowed() {
             | Kind::WordList(_)
             | Kind::SecretUrl
             | Kind::SecretName
+            | Kind::Folders(_)
             | Kind::Phrases(_) => {}
         }
         assert!(!values.is_empty(), "{}", key.path);
@@ -924,6 +927,7 @@ fn nothing_that_runs_or_reaches_is_inert() {
             | Kind::HostKeys(_)
             | Kind::Shares(_)
             | Kind::Names(_)
+            | Kind::Folders(_)
             | Kind::Phrases(_) => {}
         }
         if key.path.starts_with("hooks.") {

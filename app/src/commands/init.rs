@@ -116,6 +116,7 @@ fn proposed(folder: &Path, args: &InitArgs) -> ProposedCommands {
     ProposedCommands {
         setup: given(&args.setup_command).or(found.setup),
         tests: given(&args.test_command).or(found.tests),
+        cache: found.cache,
     }
 }
 
@@ -216,6 +217,9 @@ fn from_bundle(args: &InitArgs, project: &Project, bundles: Option<&Path>) -> Re
             bundle.set(&why, key, &command).map_err(config::Faults::from)?;
         }
     }
+    if !found.cache.is_empty() && !bundle.sets("cache") {
+        bundle.set("Cargo.lock", "cache", &found.cache.join(",")).map_err(config::Faults::from)?;
+    }
     let laid_out = bundle.laid_out(
         "# archeflow's configuration for this repository. Read from the commit a run begins with.\n\
          # Every key and where its value comes from: archeflow config show\n\n",
@@ -295,11 +299,16 @@ fn text(agent: Option<&str>, proposed: &ProposedCommands) -> String {
         Some(agent) => format!("agents:\n  default: {}\n", quoted(agent)),
         None => "# agents:\n#   default: claude\n".to_owned(),
     };
+    let cache = match proposed.cache {
+        [] => "# cache: [target]\n".to_owned(),
+        folders => format!("cache: [{}]\n", folders.join(", ")),
+    };
     format!(
         "# archeflow's configuration for this repository. Read from the commit a run begins with.\n\
          # Every key and where its value comes from: archeflow config show\n\n\
          # The command that decides whether a tree is good. It runs on exactly the tree that lands.\n{}\n\
          # The command that installs what the tests need. It runs once for each tree that is tested.\n{}\n\
+         # Folders of build results that come back in later tests, as far as that is safe.\n{cache}\n\
          # Who works, unless --agent or your own configuration names another.\n{agent}\n\
          # fast, standard or thorough; chosen from the task if not set.\n# workflow: standard\n",
         line("test_command", &proposed.tests, "make test"),

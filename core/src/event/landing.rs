@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::SetupRun;
+use super::{CachedFolder, SetupRun};
 use crate::model::{FailAction, HookPoint, MergeStrategy, Oid, Seq, TestCounts};
 
 /// Build the merge commit in a separate worktree (D-03).
@@ -133,6 +133,8 @@ pub struct TestsDone {
     pub failing: Vec<String>,
     #[serde(default, skip_serializing_if = "TestsRan::is_empty")]
     pub ran: TestsRan,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cache: Vec<CachedFolder>,
 }
 
 /// What a run of the tests says about which of them ran.

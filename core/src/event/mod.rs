@@ -41,7 +41,7 @@ pub use landing::{
     RunReverted, Tested, TestsDone, TestsRan, TestsStart, Together,
 };
 pub use policy::{BudgetEffect, BudgetStep, CostSource, PolicyCheckpoint, ShadowDetected};
-pub use preflight::{BaseTests, PreflightDone, PreflightStart, SetupRun};
+pub use preflight::{BaseTests, CachedFolder, PreflightDone, PreflightStart, SetupRun};
 pub use question::{QuestionAnswered, QuestionAsked, QuestionDeferred, QuestionKind};
 pub use review::{
     EvidenceDone, EvidenceDowngrade, EvidenceStart, FindingLine, FindingRaised, Ran, ReviewOpened,

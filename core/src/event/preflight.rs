@@ -75,4 +75,18 @@ pub struct BaseTests {
     pub failing: Vec<String>,
     #[serde(default, skip_serializing_if = "TestsRan::is_empty")]
     pub ran: TestsRan,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cache: Vec<CachedFolder>,
+}
+
+/// A folder of `cache` in the copy of a test.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CachedFolder {
+    pub folder: String,
+    /// The landed commit whose tests left what is in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Oid>,
+    /// Why there is nothing in it otherwise.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cold: String,
 }

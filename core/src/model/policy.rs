@@ -30,6 +30,9 @@ settings! {
         #[serde(skip_serializing_if = "Option::is_none")]
         setup_command: Option<String> = None, "setup_command", Command, Guarded,
             "Command that installs what the tests need, such as `npm ci`. Run once per tree.", unset "none";
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        cache: Vec<String> = Vec::new(), "cache", Folders(8), Guarded,
+            "Folders of build results that come back in later tests, as far as that is safe: [warm builds](landing.md#warm-builds).";
         /// U-10. Not so in journals from before it was.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         preflight: bool = true, "preflight", Switch, Guarded,

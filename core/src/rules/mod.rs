@@ -5,6 +5,7 @@ pub mod alternatives;
 pub mod attention;
 pub(crate) mod bag;
 pub mod breaker;
+pub mod caches;
 pub mod client_files;
 mod content;
 pub mod convergence;

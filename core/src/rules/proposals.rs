@@ -20,6 +20,8 @@ pub struct ProposedCommand {
 pub struct ProposedCommands {
     pub setup: Option<ProposedCommand>,
     pub tests: Option<ProposedCommand>,
+    /// Folders of `cache`.
+    pub cache: &'static [&'static str],
 }
 
 /// One kind of project: the file that shows it, and what it suggests.
@@ -72,9 +74,12 @@ pub fn propose(files: &ProjectFiles<'_>) -> ProposedCommands {
     let proposed = known.map_or_else(ProposedCommands::default, |kind| ProposedCommands {
         setup: (kind.setup)(files),
         tests: (kind.tests)(files),
+        cache: &[],
     });
     let tests = proposed.tests.or_else(|| makefile(files));
-    ProposedCommands { tests, ..proposed }
+    let cache: &[&str] =
+        if (files.has)("Cargo.toml") && (files.has)("Cargo.lock") { &["target"] } else { &[] };
+    ProposedCommands { tests, cache, ..proposed }
 }
 
 fn because(command: &str, file: &str) -> Option<ProposedCommand> {

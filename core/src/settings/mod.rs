@@ -133,6 +133,8 @@ pub enum SettingKind {
     Names(usize),
     /// A list of at most N texts, each on one line.
     Phrases(usize),
+    /// A list of at most N folders of a working copy.
+    Folders(usize),
     /// A list of some of these words, each once.
     WordList(&'static [&'static str]),
     /// An address that may hold a secret: of its value only the host is shown.
@@ -185,6 +187,7 @@ impl SettingKind {
             | SettingKind::Name
             | SettingKind::Names(_)
             | SettingKind::Phrases(_)
+            | SettingKind::Folders(_)
             | SettingKind::WordList(_)
             | SettingKind::SecretUrl
             | SettingKind::SecretName => None,

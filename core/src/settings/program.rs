@@ -167,9 +167,9 @@ settings! {
         copy_days: u64 = 7, "copy_days", Whole(0, 36_500), Own,
             "Days that working copies of a run that waits for you are kept; those of merged and discarded runs are removed at once.";
         cache_days: u64 = 30, "cache_days", Whole(0, 36_500), Own,
-            "Days that installed dependencies (`setup_command`) are kept after their last use.";
+            "Days that installed dependencies (`setup_command`) and build results (`cache`) are kept after their last use.";
         cache_megabytes: u64 = 10_240, "cache_mb", Whole(0, 16_777_216), Own,
-            "Most disk space of installed dependencies, of all repositories together, in MB.";
+            "Most disk space of installed dependencies, of all repositories together, and as much of build results, in MB.";
     }
 }
 

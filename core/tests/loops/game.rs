@@ -395,6 +395,7 @@ impl Game {
                 start_seq,
                 tree: start.tree.clone(),
                 setup: None,
+                cache: Vec::new(),
                 ran: archeflow_core::event::TestsRan::default(),
                 result: Tested::Passed,
                 exit: Some(0),

@@ -415,6 +415,7 @@ impl World {
                     start_seq: seq,
                     tree: start.tree.clone(),
                     setup: None,
+                    cache: Vec::new(),
                     ran: archeflow_core::event::TestsRan::default(),
                     result,
                     exit: Some(i32::from(result != Tested::Passed)),
@@ -928,8 +929,17 @@ fn tried_base(red: u64, chance: &mut Chance, seq: Seq, start: &PreflightStart) -
     let result = run(red);
     let failing = if result == Tested::Failed { failing(chance) } else { Vec::new() };
     let ran = archeflow_core::event::TestsRan::default();
-    let tests =
-        BaseTests { result, exit: None, reused: false, duration_ms: 1, artifact, lines, failing, ran };
+    let tests = BaseTests {
+        result,
+        exit: None,
+        reused: false,
+        duration_ms: 1,
+        artifact,
+        lines,
+        failing,
+        ran,
+        cache: Vec::new(),
+    };
     let tests = start.test_command.as_ref().filter(|_| is_set_up).map(|_| tests);
     PreflightDone { start_seq: seq, setup, tests }
 }

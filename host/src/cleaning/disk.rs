@@ -18,7 +18,7 @@ pub(super) fn is_trash(path: &Path) -> bool {
 }
 
 /// What is in a folder, sorted. Nothing if it is none, or a link to one.
-pub(super) fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+pub(crate) fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     let found = is_real_folder(folder).then(|| fs::read_dir(folder)).into_iter().flatten();
     let mut paths: Vec<PathBuf> = found.flatten().flatten().map(|entry| entry.path()).collect();
     paths.sort();
@@ -29,11 +29,11 @@ pub(super) fn name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-pub(super) fn is_real_folder(path: &Path) -> bool {
+pub(crate) fn is_real_folder(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir())
 }
 
-pub(super) fn exists(path: &Path) -> bool {
+pub(crate) fn exists(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 

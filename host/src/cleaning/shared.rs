@@ -1,12 +1,12 @@
 //! What belongs to no run alone, or lies in the state folder beside those of other repositories: changes under review,
-//! installed dependencies, homes of clients, test results, records.
+//! installed dependencies, build results, homes of clients, test results, records.
 
 use std::path::{Path, PathBuf};
 
 use archeflow_core::rules::keeping::{self, ReviewStoreFacts, RunFate, SetupFacts};
 
 use super::{CleanedKind, Cleaner, copies, disk};
-use crate::executors::{client, preflight, setup};
+use crate::executors::{build_cache, client, preflight, setup};
 use crate::git::subject;
 use crate::store::names::valid_name;
 use crate::store::own_runs::RecordedRun;
@@ -22,6 +22,7 @@ impl Cleaner<'_> {
     /// What every cleaning looks at, whatever its repository.
     pub(super) fn shared(&mut self) {
         self.setups();
+        self.build_caches();
         self.homes();
         self.passed();
         self.records();
@@ -89,6 +90,45 @@ impl Cleaner<'_> {
             let decided = keeping::setup(facts, self.keep);
             self.settle(CleanedKind::Setup, &path, decided, || disk::remove_whole(&path));
             drop(idle);
+        }
+    }
+
+    fn build_caches(&mut self) {
+        let places = disk::entries(&self.state.join(build_cache::FOLDER));
+        let mut places: Vec<_> = places.map(|place| (build_cache::stored(&place), place)).collect();
+        places.sort_by_key(|(stored, _)| std::cmp::Reverse(stored.last_use));
+        let mut newer_bytes = 0_u64;
+        for (stored, place) in places {
+            self.finish_earlier(&place);
+            self.set_aside_builds(&stored.of_runs);
+            if !disk::is_real_folder(&stored.landed) {
+                continue;
+            }
+            let bytes = disk::usage(&stored.landed);
+            let facts = SetupFacts {
+                // Whoever copies from it is waited for.
+                held: false,
+                complete: stored.is_complete,
+                idle_days: self.days_since(stored.last_use),
+                megabytes: bytes.div_ceil(1024 * 1024),
+                newer_megabytes: newer_bytes / (1024 * 1024),
+            };
+            newer_bytes = newer_bytes.saturating_add(bytes);
+            let decided = keeping::setup(facts, self.keep);
+            self.settle(CleanedKind::BuildCache, &stored.landed, decided, || {
+                build_cache::remove_landed(&place)
+            });
+        }
+    }
+
+    /// What passing tests left of trees that have not landed.
+    fn set_aside_builds(&mut self, folder: &Path) {
+        self.finish_earlier(folder);
+        let of_runs: Vec<PathBuf> = disk::entries(folder).filter(|path| !disk::is_trash(path)).collect();
+        self.fates.listed();
+        for path in of_runs.into_iter().filter(|path| disk::is_real_folder(path)) {
+            let decided = keeping::home(self.fates.of_id(&disk::name(&path)).fate);
+            self.settle(CleanedKind::BuildCache, &path, decided, || disk::remove_whole(&path));
         }
     }
 

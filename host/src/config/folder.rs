@@ -53,12 +53,20 @@ pub fn command_in(folder: &str, command: &str) -> String {
     }
 }
 
-/// The same for a value that is known to be a command.
+/// The same for a value that is known to be a command or a list of folders.
 pub(super) fn value_in(folder: &str, value: SettingValue) -> SettingValue {
-    if let SettingValue::Text(command) = value {
-        return SettingValue::Text(command_in(folder, &command));
+    match value {
+        SettingValue::Text(command) => SettingValue::Text(command_in(folder, &command)),
+        SettingValue::Names(folders) => {
+            SettingValue::Names(folders.iter().map(|one| below(folder, one)).collect())
+        }
+        other @ (SettingValue::Switch(_)
+        | SettingValue::Whole(_)
+        | SettingValue::Wholes(_)
+        | SettingValue::Millionths(_)
+        | SettingValue::Money(_)
+        | SettingValue::Word(_)) => other,
     }
-    value
 }
 
 #[cfg(test)]

@@ -57,6 +57,9 @@ impl KindText for Kind {
                     "a list of at most {most} texts without commas, each on one line of at most {LONGEST_PHRASE} bytes"
                 )
             }
+            Kind::Folders(most) => format!(
+                "a list of at most {most} folders of the working copy such as `target`, without `.`, `..` and `.git`, none in another"
+            ),
             Kind::Model => "the name of a model".to_owned(),
             Kind::Url => "https://host[:port], or http:// on this machine".to_owned(),
             Kind::WordList(words) => format!("a list of {}, each once", words.join(", ")),
@@ -116,7 +119,9 @@ impl KindText for Kind {
                 None => Kind::Name.read_text(text),
             },
             Kind::Name => check_name(text).is_ok().then(|| SettingValue::Text(text.to_owned())),
-            Kind::Names(_) => self.read_items(&text.split(',').map(str::trim).collect::<Vec<_>>()),
+            Kind::Names(_) | Kind::Folders(_) => {
+                self.read_items(&text.split(',').map(str::trim).collect::<Vec<_>>())
+            }
             Kind::Model => {
                 let fits = !text.is_empty() && text.len() <= 200 && Rest::Model.takes(text);
                 fits.then(|| SettingValue::Text(text.to_owned()))
@@ -165,6 +170,7 @@ impl KindText for Kind {
             Kind::Phrases(most) if items.len() <= most && items.iter().all(|item| phrase(item)) => {
                 Some(SettingValue::Names(items.iter().map(|item| item.trim().to_owned()).collect()))
             }
+            Kind::Folders(most) if items.len() <= most => folders(items).map(SettingValue::Names),
             Kind::WordList(words) => {
                 let once = |(n, item): (usize, &&str)| {
                     words.contains(item) && !items.iter().take(n).any(|other| other == item)
@@ -191,6 +197,7 @@ impl KindText for Kind {
             | Kind::SecretName
             | Kind::HostKeys(_)
             | Kind::Phrases(_)
+            | Kind::Folders(_)
             | Kind::Variables
             | Kind::Workflow
             | Kind::Dollars(_)
@@ -238,6 +245,7 @@ impl KindText for Kind {
             | Kind::Name
             | Kind::Names(_)
             | Kind::Phrases(_)
+            | Kind::Folders(_)
             | Kind::WordList(_)
             | Kind::SecretUrl
             | Kind::SecretName => None,
@@ -322,6 +330,25 @@ fn phrase(text: &str) -> bool {
         && text.len() <= LONGEST_PHRASE
         && !text.contains([',', '[', ']'])
         && !text.contains(char::is_control)
+}
+
+/// Paths of folders below the top of a working copy. A slash at the end is left out.
+fn folders(items: &[&str]) -> Option<Vec<String>> {
+    let fits = |folder: &str| phrase(folder) && folder.split('/').all(folder_name);
+    let found: Vec<String> = items.iter().map(|item| item.trim_end_matches('/').to_owned()).collect();
+    let is_in = |one: &String, other: &String| format!("{one}/").starts_with(&format!("{other}/"));
+    let is_apart = |at: usize, one: &String| {
+        found.iter().enumerate().all(|(other, folder)| at == other || !is_in(one, folder))
+    };
+    let good = found.iter().enumerate().all(|(at, one)| fits(one) && is_apart(at, one));
+    good.then_some(found)
+}
+
+fn folder_name(part: &str) -> bool {
+    !part.is_empty()
+        && part.trim() == part
+        && !matches!(part, "." | "..")
+        && !part.eq_ignore_ascii_case(".git")
 }
 
 fn command(text: &str) -> Option<SettingValue> {

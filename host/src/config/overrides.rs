@@ -232,7 +232,7 @@ mod tests {
             SettingKind::Command => ("one", "two"),
             SettingKind::Agent => ("cmd:one", "cmd:two"),
             SettingKind::Agents(_) => ("[codex]", "[claude, codex]"),
-            SettingKind::Names(_) | SettingKind::Phrases(_) => ("[one]", "[two]"),
+            SettingKind::Names(_) | SettingKind::Phrases(_) | SettingKind::Folders(_) => ("[one]", "[two]"),
             SettingKind::Off(_)
             | SettingKind::Release
             | SettingKind::Prefix

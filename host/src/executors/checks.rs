@@ -11,7 +11,7 @@ use archeflow_core::rules::decisive::decisive;
 use archeflow_core::rules::red_base::unproven;
 
 use super::preflight::{BASE_LOG, PassedTests};
-use super::setup;
+use super::{build_cache, setup};
 use crate::failpoint;
 use crate::git::ObjectId;
 use crate::git::workspace::WorkspaceKind;
@@ -34,6 +34,7 @@ pub(super) fn tests(world: &World, seq: Seq, start: &TestsStart) -> TestsDone {
         start_seq: seq,
         tree: start.tree.clone(),
         setup: None,
+        cache: Vec::new(),
         result,
         exit,
         duration_ms,
@@ -47,6 +48,8 @@ pub(super) fn tests(world: &World, seq: Seq, start: &TestsStart) -> TestsDone {
         Ok(commit) => commit,
         Err(error) => return done(Tested::Broken, None, 0, error.to_string()),
     };
+    // What a candidate before left is not to land.
+    let _ = build_cache::drop_of_run(world);
     let mut slot = match world.pool.take(WorkspaceKind::Scratch, &world.run_id, &commit) {
         Ok(slot) => slot,
         Err(error) => return done(Tested::Broken, None, 0, format!("no scratch copy: {error}")),
@@ -63,6 +66,7 @@ pub(super) fn tests(world: &World, seq: Seq, start: &TestsStart) -> TestsDone {
             ..done(Tested::Failed, None, setup.duration_ms, format!("the setup command fails:\n{what}"))
         };
     }
+    let cache = build_cache::lay(world, &commit, &tree);
     let ended = in_copy(world, seq, &start.command, &tree, &log, start.limit_ms);
     failpoint::pass("tests.ran");
     let tested = tested(&ended, &log, start.limit_ms);
@@ -72,6 +76,9 @@ pub(super) fn tests(world: &World, seq: Seq, start: &TestsStart) -> TestsDone {
     {
         passed.note(&ran);
     }
+    if tested.result == Tested::Passed && !start.post_merge {
+        build_cache::set_aside(world, &commit, &tree);
+    }
     if tested.result == Tested::Failed {
         // Read only where tests failed before the change.
         let before = named_tests(&output(&world.artifacts().join(BASE_LOG)));
@@ -79,6 +86,7 @@ pub(super) fn tests(world: &World, seq: Seq, start: &TestsStart) -> TestsDone {
     }
     TestsDone {
         setup,
+        cache,
         ran,
         lines: tested.lines,
         failing: tested.failing,

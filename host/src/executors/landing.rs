@@ -10,6 +10,7 @@ use archeflow_core::event::{
 };
 use archeflow_core::model::{Change, MergeStrategy, Seq};
 
+use super::build_cache;
 use crate::failpoint;
 use crate::git::change::{changed, quote_path};
 use crate::git::land::{self, BuildStrategy, Committer, LandAttempt, Move, Recovered, Work};
@@ -222,6 +223,7 @@ pub(super) fn land(
     if let Err(what) = verify(world, &step, intent, work, chain) {
         return refused(Refusal::Fault, format!("the landed branch is not what was tested: {what}"));
     }
+    build_cache::adopt(world, &intent.tree);
     RunMerged::by(seq, intent, moved).into()
 }
 

@@ -5,6 +5,7 @@
 
 mod account;
 mod agent;
+pub(crate) mod build_cache;
 pub(crate) mod checks;
 mod citations;
 pub(crate) mod client;

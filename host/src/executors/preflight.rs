@@ -9,7 +9,7 @@ use archeflow_core::event::{BaseTests, PreflightDone, PreflightStart, SetupRun, 
 use archeflow_core::model::Seq;
 use archeflow_core::rules::keeping::PASSED_MINUTES;
 
-use super::{checks, setup};
+use super::{build_cache, checks, setup};
 use crate::git::ObjectId;
 use crate::git::workspace::WorkspaceKind;
 use crate::platform::files as os;
@@ -31,6 +31,7 @@ pub(super) fn perform(world: &World, seq: Seq, start: &PreflightStart) -> Prefli
             result: Tested::Broken,
             exit: None,
             reused: false,
+            cache: Vec::new(),
             duration_ms: 0,
             artifact: String::new(),
             lines: vec![why],
@@ -56,6 +57,7 @@ pub(super) fn perform(world: &World, seq: Seq, start: &PreflightStart) -> Prefli
         }
         let artifact = BASE_LOG.to_owned();
         let log = world.artifacts().join(&artifact);
+        let cache = build_cache::lay(world, &commit, &tree);
         let ran = checks::in_copy(world, seq, command, &tree, &log, start.tests_limit_ms);
         let tests = checks::tested(&ran, &log, start.tests_limit_ms);
         let ran = TestsRan { changed: slot.changed_files(), ..tests.ran };
@@ -66,6 +68,7 @@ pub(super) fn perform(world: &World, seq: Seq, start: &PreflightStart) -> Prefli
             result: tests.result,
             exit: tests.exit,
             reused: false,
+            cache,
             duration_ms: tests.duration_ms,
             artifact,
             lines: tests.lines,
@@ -81,6 +84,7 @@ fn passed_earlier(ran: TestsRan) -> BaseTests {
         result: Tested::Passed,
         exit: Some(0),
         reused: true,
+        cache: Vec::new(),
         duration_ms: 0,
         artifact: String::new(),
         lines: Vec::new(),

@@ -8,6 +8,7 @@ use archeflow_core::event::{
 };
 use archeflow_core::model::Seq;
 
+use super::build_cache;
 use super::landing::{carry_out, contains, identity, lock, oid, quoted, signing, step, target_now, text};
 use crate::failpoint;
 use crate::git::change::changed;
@@ -76,6 +77,7 @@ pub(super) fn revert(
     message: &str,
     since: Option<SystemTime>,
 ) -> Report {
+    build_cache::forget(world);
     if let Some(tested) = &intent.tested {
         return match move_to(world, intent, tested, since) {
             Ok(commit) => RunReverted { start_seq: seq, commit }.into(),

@@ -461,13 +461,13 @@ fn lock_name(key: &str) -> String {
 }
 
 /// Says that the setup is used, until the file is closed.
-fn hold_use(folder: &Path) -> io::Result<fs::File> {
+pub(super) fn hold_use(folder: &Path) -> io::Result<fs::File> {
     let file = open_use(folder)?;
     file.lock_shared()?;
     Ok(file)
 }
 
-fn open_use(folder: &Path) -> io::Result<fs::File> {
+pub(super) fn open_use(folder: &Path) -> io::Result<fs::File> {
     let mut options = fs::File::options();
     options.create(true).append(true);
     os::without_links(os::with_mode(&mut options, 0o600)).open(folder.join(USED))

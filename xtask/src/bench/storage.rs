@@ -200,6 +200,7 @@ impl MadeUp {
             Order::TestsStart(tests) => TestsDone {
                 start_seq: seq,
                 tree: tests.tree.clone(),
+                cache: Vec::new(),
                 setup: None,
                 ran: archeflow_core::event::TestsRan::default(),
                 result: Tested::Passed,

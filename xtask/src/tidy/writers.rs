@@ -166,7 +166,7 @@ const WRITES: [&str; 22] = [
 ];
 
 /// Who changes files, and which.
-const WRITERS: [(&str, &str); 78] = [
+const WRITERS: [(&str, &str); 79] = [
     ("host/src/platform/removal.rs", "removes a folder that its caller names, however deep it is"),
     (
         "host/src/platform/kernel.rs",
@@ -231,6 +231,10 @@ const WRITERS: [(&str, &str); 78] = [
     ),
     ("host/src/eval/run/measure.rs", "copies of what a trial built, in a temporary folder of their own"),
     ("host/src/eval/check.rs", "the private folders of a task's commands, in the same temporary folder"),
+    (
+        "host/src/executors/build_cache.rs",
+        "build results that are kept, and their copy in the copy of a test",
+    ),
     ("host/src/executors/landing.rs", "the notes of a landing"),
     ("host/src/executors/preflight.rs", "which trees passed their tests"),
     ("host/src/executors/setup.rs", "what a setup command installed, and the copy it ran in"),

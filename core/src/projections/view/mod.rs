@@ -271,7 +271,7 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
         Event::Report(Report::PreflightDone(done)) => Some(preflight::line(done)),
         Event::Report(Report::RunRolledBack(back)) => act("Rolled back", rolled_back(back), Tone::Caution),
         Event::Report(Report::TestsDone(done)) => {
-            let took = seconds(done.duration_ms);
+            let took = format!("{}{}", seconds(done.duration_ms), preflight::cached(&done.cache));
             match done.result {
                 Tested::Passed => act("Testing exactly that tree...", format!("passed ({took})"), Tone::Good),
                 Tested::Failed => act("Testing exactly that tree...", format!("FAILED ({took})"), Tone::Bad),

@@ -1,6 +1,6 @@
 //! How the setup and test commands ended (U-10): on the base commit in a line, and what fails with its log and a remedy.
 
-use crate::event::{BaseTests, PreflightDone, SetupRun, Tested};
+use crate::event::{BaseTests, CachedFolder, PreflightDone, SetupRun, Tested};
 use crate::model::{Reason, counted};
 use crate::run::Run;
 
@@ -98,8 +98,17 @@ fn set_up(setup: &SetupRun) -> String {
     }
 }
 
+/// The folders of `cache` of a test, after its duration.
+pub(super) fn cached(folders: &[CachedFolder]) -> String {
+    let one = |found: &CachedFolder| match &found.from {
+        Some(from) => format!("; {} from {}", found.folder, from.get(..10).unwrap_or(from)),
+        None => format!("; {} empty: {}", found.folder, found.cold),
+    };
+    folders.iter().map(one).collect()
+}
+
 fn tested(tests: &BaseTests) -> String {
-    let took = seconds(tests.duration_ms);
+    let took = format!("{}{}", seconds(tests.duration_ms), cached(&tests.cache));
     match (tests.result, tests.failing.len()) {
         (Tested::Passed, _) if tests.reused => "passed earlier on this tree".to_owned(),
         (Tested::Passed, _) => format!("passed ({took})"),

@@ -19,7 +19,7 @@ pub use scan::{Scan, Spotted};
 pub use tools::{TOOLS, Tool, ToolKind, When, detected};
 
 use crate::executors::checks::in_copy;
-use crate::executors::{setup, tail};
+use crate::executors::{build_cache, setup, tail};
 use crate::git::ObjectId;
 use crate::git::workspace::{self, Slot};
 use crate::proc::Cause;
@@ -129,7 +129,7 @@ pub fn run(world: &World, wanted: Wanted<'_>) -> Option<BatteryResults> {
     Some(BatteryResults { ran, scan: scan::look(&world.repo, &base, &commit) })
 }
 
-/// Installs what the checks need; why that failed, if it did. `None` if the user stopped it.
+/// Installs what the checks need, with build results that are kept; why that failed, if it did. `None` if the user stopped it.
 fn set_up(
     world: &World,
     wanted: &Wanted<'_>,
@@ -137,10 +137,11 @@ fn set_up(
     slot: &mut Slot,
 ) -> Option<Result<(), String>> {
     let artifact = format!("check-setup-{}.log", wanted.seq);
-    let Some(done) = setup::prepare(world, wanted.seq, commit, slot, &artifact) else { return Some(Ok(())) };
-    if done.result == Tested::Passed {
+    let done = setup::prepare(world, wanted.seq, commit, slot, &artifact);
+    let Some(done) = done.filter(|done| done.result != Tested::Passed) else {
+        build_cache::lay(world, commit, &slot.tree());
         return Some(Ok(()));
-    }
+    };
     let why = || Err(format!("the setup command fails:\n{}", done.lines.join("\n")));
     (!world.watch.is_stopping()).then(why)
 }

@@ -410,10 +410,13 @@ impl Settings {
 /// Values of rows that have one for each name, by the path of the row.
 type NamedValues<'a> = BTreeMap<&'static str, Vec<(&'a str, &'a SetValue)>>;
 
-/// The commands that a file of this folder sets run there.
+/// The commands that a file of this folder sets run there, and the folders that it names are in it.
 fn in_folder(folder: &str, values: Vec<FileValue>) -> Vec<FileValue> {
-    let is_command = |key: &str| keys::known(key).is_some_and(|row| row.kind == SettingKind::Command);
-    let placed = |read: FileValue| match is_command(&read.key) {
+    let has_place = |key: &str| {
+        let kind = keys::known(key).map(|row| row.kind);
+        matches!(kind, Some(SettingKind::Command | SettingKind::Folders(_)))
+    };
+    let placed = |read: FileValue| match has_place(&read.key) {
         true => FileValue { value: folder::value_in(folder, read.value), ..read },
         false => read,
     };
