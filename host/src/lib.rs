@@ -83,6 +83,8 @@ pub mod clock;
 
 mod nonce;
 
+pub mod secrets;
+
 mod copies;
 pub mod costs;
 

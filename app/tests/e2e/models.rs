@@ -372,15 +372,19 @@ fn lines<'a>(outcome: &'a Outcome, kind: &str, who: &str) -> Vec<&'a Value> {
 
 /// Every file beneath a folder that has one of the keys in it.
 fn files_with_keys(folder: &Path) -> Vec<String> {
+    files_with(folder, &[KEY, WRONG_KEY])
+}
+
+fn files_with(folder: &Path, words: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         match entry.file_type() {
-            Ok(kind) if kind.is_dir() => found.extend(files_with_keys(&path)),
+            Ok(kind) if kind.is_dir() => found.extend(files_with(&path, words)),
             Ok(kind) if kind.is_file() => {
                 let bytes = std::fs::read(&path).unwrap_or_default();
                 let has = |key: &str| bytes.windows(key.len()).any(|window| window == key.as_bytes());
-                if has(KEY) || has(WRONG_KEY) {
+                if words.iter().any(|word| has(word)) {
                     found.push(path.display().to_string());
                 }
             }
@@ -508,6 +512,48 @@ fn r_11_a_key_that_a_provider_echoes_is_written_nowhere() {
         assert!(outcome.stderr.contains("***"), "{outcome}");
         assert!(!outcome.stderr.contains("sk-canary") && !outcome.stdout.contains("sk-canary"), "{provider}");
         assert_eq!(files_with_keys(&test.base()), Vec::<String>::new(), "{provider}");
+    });
+}
+
+/// Clients and commands that repeat the key or the login they were given, as a provider's error does.
+#[test]
+fn r_11_a_key_that_a_client_repeats_is_written_nowhere() {
+    const LOGIN: &str = "at-0a1b2c3d4e5f6g7h8i9j-canary";
+    let say = "printf '{\"type\":\"result\",\"is_error\":true,\"result\":\"invalid %s, %.12s… %s\"}\\n'";
+    let rows = [
+        ("claude", "claude", "ANTHROPIC_API_KEY"),
+        ("codex", "codex", "CODEX_API_KEY"),
+        ("cmd:sh {base}/bin/mine", "mine", "KEY_OF_MINE"),
+    ];
+    each(rows, |(agent, program, variable)| {
+        let test = Test::new().unsandboxed().env(variable, KEY).config(QUICK);
+        let test = test.config("agents:\n  env: [KEY_OF_MINE]\n");
+        let bin = test.base().join("bin");
+        std::fs::create_dir_all(&bin).unwrap();
+        let home = test.base().join("home/.codex");
+        std::fs::create_dir_all(&home).unwrap();
+        std::fs::write(home.join("auth.json"), format!("{{\"tokens\":{{\"access_token\":\"{LOGIN}\"}}}}"))
+            .unwrap();
+        let login = "$(cat \"$CODEX_HOME/auth.json\" 2> /dev/null | tr -d '{}\"')";
+        let script = format!(
+            "#!/bin/sh\nif [ \"$1\" = --version ]; then echo 1.0; exit; fi\ncat > /dev/null\n\
+             {say} \"${variable}\" \"${variable}\" \"{login}\"\necho \"401 ${variable}\" >&2\nexit 1\n"
+        );
+        std::fs::write(bin.join(program), script).unwrap();
+        test.sh(&format!("chmod +x {}", bin.join(program).display()));
+        let test = test.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+        let agent = agent.replace("{base}", &test.base().display().to_string());
+        let outcome = test.go(&["--agent", &agent]);
+        assert_ne!(outcome.code, 0, "{outcome}");
+        assert!(!outcome.to_string().contains("sk-canary"), "{outcome}");
+        assert_eq!(
+            files_with(&test.base(), &[KEY, &KEY[..12]]),
+            Vec::<String>::new(),
+            "{program}: {outcome}"
+        );
+        assert_eq!(files_with(&test.repo, &[LOGIN]), Vec::<String>::new(), "{program}");
+        let kept = files_with(&test.repo.join(".archeflow"), &["invalid ***, ***"]);
+        assert!(!kept.is_empty(), "{program}: what it said is kept: {outcome}");
     });
 }
 

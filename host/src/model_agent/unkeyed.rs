@@ -3,16 +3,12 @@
 use archeflow_core::rules::signs::without_credentials;
 
 use crate::client_output::own::OwnRecord;
-
-/// In place of the key.
-const MASK: &str = "***";
-
-/// A piece of a key with at least so many characters is one; errors are cut off somewhere.
-const SHORTEST_PIECE: usize = 8;
+use crate::secrets::Secrets;
 
 /// The same without the key. What is said about a failure loses everything else that looks like a credential, too.
 pub(super) fn unkeyed(record: &OwnRecord, key: &str) -> OwnRecord {
-    let plain = |text: &str| without_key(text, key);
+    let secrets = Secrets::of(key);
+    let plain = |text: &str| secrets.mask(text);
     let failure = |said: &str| without_credentials(&plain(said));
     match record {
         OwnRecord::Note { text } => OwnRecord::Note { text: plain(text) },
@@ -30,22 +26,6 @@ pub(super) fn unkeyed(record: &OwnRecord, key: &str) -> OwnRecord {
             record.clone()
         }
     }
-}
-
-fn without_key(text: &str, key: &str) -> String {
-    let key = key.trim();
-    if key.len() < SHORTEST_PIECE {
-        return text.to_owned();
-    }
-    let mut text = text.replace(key, MASK);
-    // A beginning of it that is followed by something else: the rest was cut off, or left out by whoever echoed it.
-    let pieces = (SHORTEST_PIECE..key.len()).rev().filter_map(|length| key.get(..length));
-    for piece in pieces {
-        if text.contains(piece) {
-            text = text.replace(piece, MASK);
-        }
-    }
-    text
 }
 
 #[cfg(test)]
@@ -66,7 +46,7 @@ mod tests {
         ] {
             let fault = OwnRecord::Fault { kind: Failure::Auth, said: said.clone(), reopens: None };
             let printed = unkeyed(&fault, key).print();
-            assert!(!printed.contains(&key[..8]) && printed.contains(MASK), "{said}: {printed}");
+            assert!(!printed.contains(&key[..8]) && printed.contains("***"), "{said}: {printed}");
         }
         for said in ["no such model", "a key is missing", "sk-"] {
             let note = OwnRecord::Note { text: said.to_owned() };

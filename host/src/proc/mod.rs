@@ -30,6 +30,7 @@ use crate::platform::process::Signal;
 use crate::platform::session::SessionLeader;
 use crate::platform::watcher;
 use crate::sandbox::{InsideReport, Sandbox};
+use crate::secrets::Secrets;
 use clock::{Act, Clock};
 use leader::Leader;
 use meter::Meter;
@@ -51,9 +52,19 @@ pub use watch::Watch;
 /// `on_output` sees every chunk in the order it was read and should be quick, because the limits are checked
 /// between chunks. It may call [`Watch::stop`] itself.
 pub fn run(job: Job, watch: &Watch, on_output: &mut dyn FnMut(Stream, &[u8])) -> JobEnd {
+    run_masked(job, &Secrets::default(), watch, on_output)
+}
+
+/// The same; whatever it prints loses these before anybody sees it.
+pub fn run_masked(
+    job: Job,
+    secrets: &Secrets,
+    watch: &Watch,
+    on_output: &mut dyn FnMut(Stream, &[u8]),
+) -> JobEnd {
     let begun = Instant::now();
     let running = Running::enter();
-    let mut ended = attempt(job, watch, on_output);
+    let mut ended = attempt(job, secrets, watch, on_output);
     ended.leftovers += running.leave();
     ended.duration = begun.elapsed();
     ended
@@ -75,7 +86,12 @@ fn said(sink: &Sink, kept: &SinkReport) -> Vec<u8> {
 /// Bytes of what is said of a sandbox that can't be set up.
 const WHY: u64 = 4096;
 
-fn attempt(mut job: Job, watch: &Watch, on_output: &mut dyn FnMut(Stream, &[u8])) -> JobEnd {
+fn attempt(
+    mut job: Job,
+    secrets: &Secrets,
+    watch: &Watch,
+    on_output: &mut dyn FnMut(Stream, &[u8]),
+) -> JobEnd {
     if watch.asked().is_some() {
         return unstarted(Cause::Stopped);
     }
@@ -95,7 +111,7 @@ fn attempt(mut job: Job, watch: &Watch, on_output: &mut dyn FnMut(Stream, &[u8])
     watcher::cover(child.pid);
     sweep::remember(&job.tag);
     let stdin = std::mem::take(&mut job.stdin);
-    let pump = Pump::new(&mut child, stdin, stdout, stderr);
+    let pump = Pump::new(&mut child, stdin, (stdout, stderr), secrets);
     let mut ended = supervise(child, pump, &job, watch, on_output);
     // Whoever could write to it is gone, but something that left the sandbox's reach may still hold it open.
     let report = report.filter(|report| poll::never_block(report).is_ok()).and_then(InsideReport::read);

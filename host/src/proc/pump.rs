@@ -14,6 +14,7 @@ use super::watch::{Asked, Watch};
 use crate::platform::Errno;
 use crate::platform::poll::{self, PollFd, PollFlags};
 use crate::platform::session::SessionLeader;
+use crate::secrets::{Secrets, SecretsMask};
 
 const CHUNK: usize = 64 * 1024;
 
@@ -42,15 +43,21 @@ struct Tap<P> {
     stream: Stream,
     pipe: Option<P>,
     keeper: Keeper,
+    mask: SecretsMask,
 }
 
 impl Pump {
-    pub(super) fn new(child: &mut SessionLeader, stdin: Vec<u8>, stdout: Keeper, stderr: Keeper) -> Self {
+    pub(super) fn new(
+        child: &mut SessionLeader,
+        stdin: Vec<u8>,
+        (stdout, stderr): (Keeper, Keeper),
+        secrets: &Secrets,
+    ) -> Self {
         let feed = child.stdin.take().and_then(|pipe| Feed::open(pipe, stdin));
         Self {
             feed,
-            stdout: Tap::open(Stream::Stdout, child.stdout.take(), stdout),
-            stderr: Tap::open(Stream::Stderr, child.stderr.take(), stderr),
+            stdout: Tap::open(Stream::Stdout, child.stdout.take(), stdout, secrets),
+            stderr: Tap::open(Stream::Stderr, child.stderr.take(), stderr, secrets),
             buffer: vec![0; CHUNK].into_boxed_slice(),
             exited: false,
             asked: None,
@@ -81,7 +88,7 @@ impl Pump {
         PipeState { heard: out + err > 0, exited: self.exited, closed: self.is_closed(), asked: self.asked }
     }
 
-    /// Reads what is left in the pipes, without waiting.
+    /// Reads what is left in the pipes, without waiting, and passes on what was held back.
     pub(super) fn rest(&mut self, on_output: &mut dyn FnMut(Stream, &[u8])) {
         self.stdout.rest(&mut self.buffer, on_output);
         self.stderr.rest(&mut self.buffer, on_output);
@@ -148,9 +155,9 @@ impl Feed {
 }
 
 impl<P: Read + AsFd> Tap<P> {
-    fn open(stream: Stream, pipe: Option<P>, keeper: Keeper) -> Self {
+    fn open(stream: Stream, pipe: Option<P>, keeper: Keeper, secrets: &Secrets) -> Self {
         let pipe = pipe.filter(|pipe| poll::never_block(pipe).is_ok());
-        Self { stream, pipe, keeper }
+        Self { stream, pipe, keeper, mask: SecretsMask::new(secrets.clone()) }
     }
 
     fn fd(&self) -> Option<BorrowedFd<'_>> {
@@ -169,8 +176,11 @@ impl<P: Read + AsFd> Tap<P> {
             self.pipe = None;
             return 0;
         };
-        self.keeper.keep(chunk);
-        on_output(self.stream, chunk);
+        let known = self.mask.next(chunk);
+        if !known.is_empty() {
+            self.keeper.keep(&known);
+            on_output(self.stream, &known);
+        }
         length
     }
 
@@ -178,9 +188,14 @@ impl<P: Read + AsFd> Tap<P> {
         let mut taken = 0;
         while taken < REST {
             match self.pull(buffer, on_output) {
-                0 => return,
+                0 => break,
                 length => taken += length,
             }
+        }
+        let held = self.mask.rest();
+        if !held.is_empty() {
+            self.keeper.keep(&held);
+            on_output(self.stream, &held);
         }
     }
 }

@@ -39,6 +39,7 @@ use crate::platform::files as os;
 use crate::platform::removal::remove_tree;
 use crate::proc::{self, Job, JobLimits, Sink, Stream};
 use crate::sandbox::PrivateFolders;
+use crate::secrets::Secrets;
 use crate::store::files;
 use crate::strategies::MeasureFault;
 use crate::world::{World, WorldSandbox};
@@ -227,6 +228,7 @@ impl<'a> Attempt<'a> {
             }
         };
         env.extend(begin.env);
+        let secrets = Secrets::of_agent(&[&self.world.own, &env], &begin.linked);
         let job = Job {
             program: begin.invocation.program,
             args: begin.invocation.args,
@@ -245,7 +247,7 @@ impl<'a> Attempt<'a> {
         };
         failpoint::pass("agent.housed");
         let watch = self.world.watch_attempt(self.inputs.seq);
-        let ended = self.listened(job, &watch, tree, send);
+        let ended = self.listened((job, &secrets), &watch, tree, send);
         if let Some(seat) = &self.seat {
             begin.linked.iter().for_each(|linked| client::unlink_file(seat.home(), linked));
         }
@@ -261,10 +263,16 @@ impl<'a> Attempt<'a> {
 
     /// Runs the process, and counts what a client uses: by its output as that comes, and by its files a few times a
     /// second. A command reports its usage when it ends.
-    fn listened(&self, job: Job, watch: &proc::Watch, tree: &Path, send: &Sender<Message>) -> proc::JobEnd {
+    fn listened(
+        &self,
+        (job, secrets): (Job, &Secrets),
+        watch: &proc::Watch,
+        tree: &Path,
+        send: &Sender<Message>,
+    ) -> proc::JobEnd {
         let Some(seat) = &self.seat else {
             let mut line = AgentLine { order: self.inputs.seq, send, last: None };
-            return proc::run(job, watch, &mut |stream, bytes| line.hear(stream, bytes));
+            return proc::run_masked(job, secrets, watch, &mut |stream, bytes| line.hear(stream, bytes));
         };
         let meter = UsageMeter {
             order: self.inputs.seq,
@@ -287,7 +295,7 @@ impl<'a> Attempt<'a> {
                     lock().look(true);
                 }
             });
-            let ended = proc::run(job, watch, &mut |stream, bytes| {
+            let ended = proc::run_masked(job, secrets, watch, &mut |stream, bytes| {
                 if stream == Stream::Stdout {
                     lock().hear(bytes);
                 }
