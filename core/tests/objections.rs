@@ -24,6 +24,7 @@ use archeflow_core::event::{
 };
 use archeflow_core::model::Severity;
 use archeflow_core::projections::commit_message;
+use archeflow_core::projections::story::Story;
 
 use common::page::Page;
 use common::world::{Played, World};
@@ -46,6 +47,12 @@ fn objections_every_row_keeps_the_promises() {
             let numbers = format!("{fixed} {finding} fixed, {open} open");
             if !told.contains(&numbers) {
                 row.fail(&format!("the commit does not say '{numbers}': {told}"));
+            }
+            let story = Story::of("run", &played.log);
+            let end = story.cycles.iter().rev().find_map(|cycle| cycle.end.as_ref());
+            let told = end.map_or(0, |end| end.critical + end.warning);
+            if usize::try_from(told) != Ok(open) {
+                row.fail(&format!("D9: the report counts {told} open findings, and {open} are"));
             }
         });
     }

@@ -221,9 +221,10 @@ impl RunObserver for Lines {
         if let Some(line) = view::line(run, entry, start.as_ref()) {
             self.print(&line);
         }
-        let made = entry.event.body::<AgentComplete>().filter(|complete| complete.change.is_some());
-        if let Some(unmade) = made.and_then(|_| unmade_line(&run.corrections.unmade)) {
-            let text = format!("         {}", self.paint.tone(view::Tone::Caution, &safe_line(&unmade)));
+        let made = entry.event.body::<AgentComplete>().and_then(|complete| complete.change.as_ref());
+        let unmade = made.and_then(|_| unmade_line(&run.corrections.unmade));
+        for remark in unmade.iter().chain(made.iter().flat_map(|change| &change.notes)) {
+            let text = format!("         {}", self.paint.tone(view::Tone::Caution, &safe_line(remark)));
             self.say(&text);
         }
         let notes = notes_of(&entry.event);

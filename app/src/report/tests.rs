@@ -4,18 +4,21 @@
 #![expect(clippy::unwrap_used, reason = "a test that can't set up its world should stop at once")]
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use archeflow_core::event::{Entry, Event};
-use archeflow_core::model::Phase;
+use archeflow_core::model::{Outcome, Phase};
 use archeflow_core::projections::replay::rulebook;
 use archeflow_core::projections::story::Story;
 use archeflow_core::projections::story::dag::Dag;
+use archeflow_core::projections::view;
+use archeflow_core::run::Run;
 use archeflow_host::clock;
 use serde_json::Value;
 
 use super::diff::Diff;
 use super::{Report, graph, html, json, markdown, summary};
+use crate::render::summary::json as run_json;
 use crate::render::text::{Paint, safe};
 
 pub(crate) const DEMO: &str = include_str!("../../tests/logs/demo.jsonl");
@@ -53,6 +56,94 @@ fn drawn(log: &[Entry], change: &str) -> [(&'static str, String); 7] {
         ("dot", graph::dot("the-run", &dag)),
         ("mmd", graph::mermaid(&dag)),
     ]
+}
+
+const RECORDED: [&str; 4] = [
+    DEMO,
+    BREAK,
+    include_str!("../../tests/recorded/2026-11-15-greet-people-by-name.jsonl"),
+    include_str!("../../tests/recorded/2026-11-15-greet-people-by-name-2.jsonl"),
+];
+
+/// Screen, report, `--json` of the run and of its report, and the log: one end, one count of findings, one count of fixes.
+#[test]
+fn d_9_what_is_said_of_a_run_is_what_is_recorded() {
+    for text in &RECORDED {
+        let lines = values(text);
+        let log = entries(&lines);
+        let end =
+            lines.iter().rfind(|line| line["type"] == "run.complete").map(|line| &line["data"]).unwrap();
+        let (mut run, mut screen) = (Run::default(), Vec::new());
+        for entry in &log {
+            run.apply(entry);
+            screen
+                .extend(view::line(&run, entry, None).map(|line| format!("{} {}", line.doing, line.outcome)));
+        }
+        let code = run.outcome.as_ref().map_or(0, Outcome::exit_code);
+        let object = run_json(Path::new("repository"), "the-run", &run, run.outcome.as_ref(), code, None);
+        let [(_, page), _, (_, line), (_, report), ..] = drawn(&log, "");
+        let report: Value = serde_json::from_str(&report).unwrap();
+        for json in [&object, &report] {
+            for key in ["status", "reason", "exit_code", "fixes_total"] {
+                assert_eq!(json[key], end[key], "{key}");
+            }
+        }
+        let ended = format!("{} ({})", end["status"].as_str().unwrap(), end["reason"].as_str().unwrap());
+        assert!(line.starts_with(&ended) && page.contains(&ended.replace(" (", "** (")), "{ended}: {line}");
+        assert_eq!(object["unresolved"], end["unresolved"]);
+        let findings = report["findings"].as_array().unwrap();
+        let by_severity =
+            |all: &[Value], severity: &str| all.iter().filter(|one| one["severity"] == severity).count();
+        let open: Vec<Value> = findings.iter().filter(|one| one["open"] == true).cloned().collect();
+        let unresolved = end["unresolved"].as_array().unwrap();
+        for severity in ["CRITICAL", "WARNING"] {
+            assert_eq!(
+                by_severity(&open, severity),
+                by_severity(unresolved, severity),
+                "{severity}: {ended}"
+            );
+        }
+        let is_fix = |line: &&Value| line["type"] == "fix.applied";
+        assert_eq!(lines.iter().filter(is_fix).count(), count_of(&end["fixes_total"]), "{ended}");
+        let resolved =
+            findings.iter().filter(|one| one["states"].as_array().unwrap().last().unwrap() == "resolved");
+        // The log of the break is older than the rule that what is resolved is a fix.
+        if *text != BREAK {
+            assert_eq!(resolved.count(), count_of(&end["fixes_total"]), "{ended}");
+        }
+        if let Some(count) = line.split(" | ").find_map(|part| part.strip_suffix(" open")) {
+            assert!(count.ends_with(&format!("{} findings", open.len())), "{line}");
+        }
+        ends_agree(&lines, &screen, &report, &page);
+    }
+}
+
+fn count_of(number: &Value) -> usize {
+    usize::try_from(number.as_u64().unwrap()).unwrap()
+}
+
+/// The end of each cycle.
+fn ends_agree(lines: &[Value], screen: &[String], report: &Value, page: &str) {
+    let boundaries = lines.iter().filter(|line| line["type"] == "cycle.boundary").map(|line| &line["data"]);
+    for (end, cycle) in boundaries.zip(report["cycles"].as_array().unwrap()) {
+        let open = end["open"].as_array().unwrap();
+        let of = |severity: &str| open.iter().filter(|one| one["severity"] == severity).count();
+        let (critical, warning, info) = (of("CRITICAL"), of("WARNING"), count_of(&end["info"]));
+        let counts = format!("{critical} CRITICAL, {warning} WARNING, {info} INFO");
+        assert!(screen.iter().any(|line| line.contains(&counts)), "{counts}: {screen:#?}");
+        let told = ["critical", "warning", "info"].map(|key| count_of(&cycle["end"][key]));
+        assert_eq!(told, [critical, warning, info]);
+        for key in ["next_action", "exit_condition"] {
+            assert_eq!(cycle["end"][key], end[key], "{key}");
+        }
+    }
+    let all_approved = |line: &&Value| {
+        let (end, is_end) = (&line["data"], line["type"] == "cycle.boundary");
+        is_end && end["next_action"] == "merge" && end["passed_over"].is_null()
+    };
+    let all_approved = lines.iter().filter(all_approved).count();
+    assert_eq!(screen.iter().filter(|line| line.starts_with("All approved")).count(), all_approved);
+    assert_eq!(page.matches("**approved**").count(), all_approved);
 }
 
 #[test]

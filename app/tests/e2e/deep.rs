@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use crate::harness::{Test, each};
+use serde_json::Value;
+
+use crate::harness::{Outcome, Test, each};
 
 /// Makes 4,000 folders in folders below its argument, longer than a path can be.
 const DEEP: &str = "chdir $ARGV[0] or die; for (1..4000) { mkdir 'd'; chdir 'd' or die }\n";
@@ -38,14 +40,34 @@ fn r_09_m_c31_folders_nested_by_the_thousand_do_not_end_the_program() {
         let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
         assert!(!test.repo.join("d").exists(), "{who}");
         if who == "maker's copy" {
-            let journal = format!("{:?}", merged.journal);
-            assert!(journal.contains("nested too deep"), "{merged}");
+            let change = &merged
+                .events("agent.complete")
+                .iter()
+                .find(|one| one["archetype"] == "maker")
+                .unwrap()["change"];
+            told_everywhere(&test, &merged, &change["notes"]);
         }
         let again = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
         assert!(again.code == 0, "{who}: {again}");
         let cleaned = test.run(&["gc"]);
         assert_eq!(cleaned.code, 0, "{who}: {cleaned}");
     });
+}
+
+/// What was left out of the work is on the screen, in the report, and in what programs read, in the words of the journal.
+fn told_everywhere(test: &Test, ended: &Outcome, notes: &Value) {
+    let note = notes[0].as_str().unwrap();
+    assert!(note.contains("nested too deep"), "{ended}");
+    let report = test.run(&["report", &ended.id, "--json"]);
+    let status = test.run(&["status", &ended.id, "--json"]);
+    for json in [&ended.json, &report.json, &status.json] {
+        assert_eq!(json["change_notes"], *notes, "{ended}");
+    }
+    let shown = test.run(&["show", &ended.id]);
+    let page = test.run(&["report", &ended.id]);
+    for text in [&ended.stderr, &shown.stderr, &page.stdout] {
+        assert!(text.lines().any(|line| line.contains(note)), "{note}\n{text}");
+    }
 }
 
 /// A file in 1,500 folders, as git can keep it.

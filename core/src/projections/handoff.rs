@@ -10,7 +10,7 @@ use crate::event::{
     PolicyCheckpoint, ReviewVerdict, Topic, Tracked, WiggumBreak,
 };
 use crate::model::{Finding, Reason, RunStatus, SYSTEM, ShadowAction};
-use crate::projections::view::{capital, follows, seconds};
+use crate::projections::view::{capital, follows, open_tally, seconds};
 use crate::rules::convergence;
 use crate::run::Run;
 use crate::text::{one_line, shell_word, table_cell};
@@ -393,7 +393,8 @@ fn tried_agent(text: &mut String, line: AgentLine<'_>) {
 fn came_to(text: &mut String, boundary: &CycleBoundary) {
     let trend = boundary.convergence.as_ref();
     let trend = trend.map(|trend| format!(", {}", trend.status.name())).unwrap_or_default();
-    let _ = writeln!(text, "- Came to {} CRITICAL, {} WARNING{trend}\n", boundary.critical, boundary.warning);
+    let [critical, warning, _] = open_tally(boundary);
+    let _ = writeln!(text, "- Came to {critical} CRITICAL, {warning} WARNING{trend}\n");
 }
 
 #[derive(Default)]

@@ -299,7 +299,7 @@ impl LiveRun {
         self.cycles.retain(|line| line.number != boundary.cycle);
         self.cycles.push(LiveCycle {
             number: boundary.cycle,
-            counts: [boundary.critical, boundary.warning, boundary.info],
+            counts: view::open_tally(boundary),
             score: trend.map(|trend| trend.score.0),
             words,
         });

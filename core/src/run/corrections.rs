@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::event::{QuestionAsked, RunContinued, ShadowDetected, Stop, Tracked};
 use crate::model::{
-    AnswerBody, Finding, Outcome, Proposal, Role, SYSTEM, Seq, Severity, ShadowAction, SystemShadow, Verdict,
+    AnswerBody, Change, Finding, Outcome, Proposal, Role, SYSTEM, Seq, Severity, ShadowAction, SystemShadow,
+    Verdict,
 };
 use crate::rules::identity::FindingClaim;
 use crate::rules::shadows::Places;
@@ -46,6 +47,8 @@ pub struct Corrections {
     pub planned: BTreeSet<String>,
     /// Files that a plan names and that no work of the run has touched so far.
     pub unmade: Vec<String>,
+    /// What was odd when work was collected, such as files that were left out of it; each once.
+    pub change_notes: Vec<String>,
     /// Findings a person accepted as they are.
     pub accepted: Vec<Tracked>,
     /// The scope a person gave the task after a break.
@@ -105,6 +108,18 @@ impl Run {
             self.cycle().and_then(|cycle| cycle.proposal()).map(|proposal| proposal.files.as_slice());
         let planned = planned.unwrap_or_default().iter().chain(&self.corrections.unmade);
         self.corrections.unmade = unmade::unmade(planned.map(String::as_str), work);
+    }
+
+    /// A Maker's work, which is the run's from now on.
+    pub(super) fn take_work(&mut self, change: Change) {
+        for note in &change.notes {
+            if !self.corrections.change_notes.contains(note) {
+                self.corrections.change_notes.push(note.clone());
+            }
+        }
+        self.cycle_mut().made = Some(change.clone());
+        self.work = Some(change);
+        self.note_unmade();
     }
 
     /// The task, in the scope a person may have given it since.

@@ -437,10 +437,8 @@ impl Run {
         self.settle_cost((complete.start_seq, &start), complete.estimated_cost_usd, complete.tokens);
         self.note_served(&start, complete.start_seq);
         let author = Author { agent: start.agent, player: complete.played };
-        if complete.change.is_some() {
-            self.cycle_mut().made.clone_from(&complete.change);
-            self.work = complete.change;
-            self.note_unmade();
+        if let Some(change) = complete.change {
+            self.take_work(change);
             self.author = Some(author.clone());
         }
         let name = complete.archetype;

@@ -17,7 +17,7 @@ use super::act::standing;
 use super::point;
 use super::preflight::told;
 use super::settle::{self, hook};
-use crate::text::branch_name;
+use crate::text::{branch_name, one_line};
 
 /// A person asked for the landing, and there is something to land.
 pub(crate) fn is_agreed(run: &Run) -> bool {
@@ -282,6 +282,7 @@ fn agree(run: &Run, cycle: &Cycle, old: &Oid, commit: &Oid) -> Option<Vec<Conclu
         details.push(format!("{files} changed"));
     }
     details.extend(unmade_line(&run.corrections.unmade));
+    details.extend(run.corrections.change_notes.iter().map(|note| one_line(note)));
     let red = landing.tested.as_ref().filter(|tests| tests.result != Tested::Passed);
     details.push(match (&run.policy().test_command, untested) {
         (Some(command), _) if unclear.is_some() => {

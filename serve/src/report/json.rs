@@ -16,7 +16,9 @@ pub fn draw(story: &Story, diff: &Diff) -> Value {
         "task": overview.task,
         "status": story.status(),
         "reason": story.reason(),
+        "exit_code": outcome.map(|outcome| outcome.exit_code()),
         "detail": outcome.map(|outcome| outcome.detail.clone()),
+        "fixes_total": overview.fixes,
         "workflow": overview.workflow,
         "strategy": overview.strategy,
         "team": overview.team,
@@ -59,6 +61,7 @@ pub fn draw(story: &Story, diff: &Diff) -> Value {
         "break_page": story.page,
         "change": { "files": files.collect::<Vec<_>>(), "files_left_out": diff.files_left_out, "missing": diff.missing },
         "planned_missing": story.planned_missing,
+        "change_notes": story.change_notes,
         "artifacts": story.artifacts.iter().map(|kept| json!({ "cycle": kept.cycle, "name": kept.name, "by": kept.by, "seq": kept.seq })).collect::<Vec<_>>(),
         "next": story.next.iter().map(|(command, _)| command).collect::<Vec<_>>(),
     })

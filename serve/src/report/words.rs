@@ -84,6 +84,10 @@ pub(super) fn facts(story: &Story, written: fn(u64) -> String) -> Vec<Fact> {
         let missing = count(story.planned_missing.len(), "file");
         facts.push(fact("Planned", format!("{missing} not in the change"), story.planned_missing.join(", ")));
     }
+    if !story.change_notes.is_empty() {
+        let notes = count(story.change_notes.len(), "note");
+        facts.push(fact("Collected", format!("with {notes}"), story.change_notes.join("; ")));
+    }
     facts.push(match &overview.landed {
         Some(landed) => {
             let back = landed.reverted.as_ref().map(|by| format!("reverted by {}", short(by)));

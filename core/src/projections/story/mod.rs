@@ -51,6 +51,8 @@ pub struct Story {
     pub change: Option<Change>,
     /// Files that were planned and are not in the change.
     pub planned_missing: Vec<String>,
+    /// What was odd when the work was collected.
+    pub change_notes: Vec<String>,
     pub artifacts: Vec<Kept>,
 }
 
@@ -580,11 +582,12 @@ impl Teller {
                 let open = boundary.open.iter().filter(|found| found.routes_to == role).count();
                 u32::try_from(open).unwrap_or(u32::MAX)
             };
+            let [critical, warning, info] = view::open_tally(boundary);
             let end = CycleEnd {
                 seq: entry.seq,
-                critical: boundary.critical,
-                warning: boundary.warning,
-                info: boundary.info,
+                critical,
+                warning,
+                info,
                 next: boundary.next_action,
                 exit_condition: boundary.exit_condition.clone(),
                 stop: boundary.stop.as_ref().map(|stop| stop.detail.clone()),
@@ -626,6 +629,7 @@ impl Teller {
             next: next.unwrap_or_default(),
             change: run.work.clone(),
             planned_missing: run.corrections.unmade.clone(),
+            change_notes: run.corrections.change_notes.clone(),
             overview,
             cycles: self.cycles.into_values().collect(),
             set_aside: self.set_aside,

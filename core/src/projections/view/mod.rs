@@ -389,13 +389,21 @@ fn shadow(run: &Run, phase: Phase, seen: &ShadowDetected) -> ProgressLine {
     }
 }
 
-/// What is done about a shadow, in a few words.
-/// How many findings are open of each severity. Findings that are one count once (M-09); those of INFO are not tracked.
-pub fn open_counts(boundary: &CycleBoundary) -> String {
+/// How many findings are open of each severity: critical, warning, info. Findings that are one count once (M-09), also those
+/// of reviewers that did not look again; those of INFO are not tracked.
+pub fn open_tally(boundary: &CycleBoundary) -> [u32; 3] {
     let tally = |severity| boundary.open.iter().filter(|finding| finding.severity == severity).count();
-    let [critical, warning] = [Severity::Critical, Severity::Warning].map(tally);
-    format!("{critical} CRITICAL, {warning} WARNING, {} INFO", boundary.info)
+    let [critical, warning] =
+        [Severity::Critical, Severity::Warning].map(tally).map(|n| u32::try_from(n).unwrap_or(u32::MAX));
+    [critical, warning, boundary.info]
 }
+
+pub fn open_counts(boundary: &CycleBoundary) -> String {
+    let [critical, warning, info] = open_tally(boundary);
+    format!("{critical} CRITICAL, {warning} WARNING, {info} INFO")
+}
+
+/// What is done about a shadow, in a few words.
 
 pub(crate) fn follows(action: ShadowAction) -> &'static str {
     match action {

@@ -27,6 +27,7 @@ pub(super) fn draw(ui: &Ui, run: &RunModel, diff: &Diff) -> Markup {
     html! {
         div.stack {
             @if let Some(unmade) = unmade_line(&run.story.planned_missing) { p.small.muted { (short_line(&capital(&unmade), 200)) } }
+            @for note in &run.story.change_notes { p.small.muted { (short_line(&capital(note), 200)) } }
             @if !elsewhere.is_empty() { (outside(ui, run, &elsewhere)) }
             @if let Some(why) = &diff.missing {
                 (panel("The change", &html! { p.muted { (short_line(why, 400)) } }))
