@@ -67,7 +67,7 @@ const RECORDED: [&str; 4] = [
 
 /// Screen, report, `--json` of the run and of its report, and the log: one end, one count of findings, one count of fixes.
 #[test]
-fn d_9_what_is_said_of_a_run_is_what_is_recorded() {
+fn u_16_what_is_said_of_a_run_is_what_is_recorded() {
     for text in &RECORDED {
         let lines = values(text);
         let log = entries(&lines);

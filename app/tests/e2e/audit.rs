@@ -187,6 +187,9 @@ pub(crate) fn honest(outcome: &Outcome) -> Vec<String> {
                     outcome.code, outcome.json
                 ));
             }
+            if !refused {
+                faults.extend(said(outcome, data));
+            }
         }
         "session.end" => {
             let signal = last["data"]["signal"].as_i64().unwrap_or_default();
@@ -203,6 +206,24 @@ pub(crate) fn honest(outcome: &Outcome) -> Vec<String> {
         || outcome.json["reason"] == "discarded";
     if (outcome.code == 0) != done {
         faults.push(format!("I12: exit {} with status {}", outcome.code, outcome.json["status"]));
+    }
+    faults
+}
+
+/// D9: what is printed of the findings of a run that has ended is what its log says.
+fn said(outcome: &Outcome, end: &Value) -> Vec<String> {
+    let mut faults = Vec::new();
+    for key in ["unresolved", "fixes_total"] {
+        if end[key] != outcome.json[key] {
+            faults
+                .push(format!("D9: {key} is {} in the log, but {} is printed", end[key], outcome.json[key]));
+        }
+    }
+    let boundaries = outcome.journal.iter().filter(|line| line["type"] == "cycle.boundary");
+    let landing = boundaries.filter(|line| line["data"]["next_action"] == "merge");
+    let all = landing.filter(|line| line["data"]["passed_over"].as_array().is_none_or(Vec::is_empty)).count();
+    if outcome.stderr.matches("All approved").count() > all {
+        faults.push(format!("D9: 'All approved' of {all} cycles that all approved"));
     }
     faults
 }

@@ -1,11 +1,12 @@
 //! What a face shows of a run (AF-122): plain text in pieces, so that every face says the same words.
 
+mod open;
 mod passed_over;
 pub mod preflight;
 
 use crate::event::{
-    AgentStart, BudgetEffect, BudgetStep, Built, CostSource, CycleBoundary, Decision, Entry, Event,
-    MergeBuilt, Order, QuestionKind, Report, RunRolledBack, ShadowDetected, Tested, Tracked,
+    AgentStart, BudgetEffect, BudgetStep, Built, CostSource, Decision, Entry, Event, MergeBuilt, Order,
+    QuestionKind, Report, RunRolledBack, ShadowDetected, Tested, Tracked,
 };
 use crate::feedback;
 use crate::model::{
@@ -20,6 +21,7 @@ use serde::Serialize;
 use crate::strategies::of;
 use crate::text::{branch_name, one_line};
 
+pub use open::{open_counts, open_tally};
 pub use passed_over::passed_over;
 
 /// How a line should feel.
@@ -389,22 +391,7 @@ fn shadow(run: &Run, phase: Phase, seen: &ShadowDetected) -> ProgressLine {
     }
 }
 
-/// How many findings are open of each severity: critical, warning, info. Findings that are one count once (M-09), also those
-/// of reviewers that did not look again; those of INFO are not tracked.
-pub fn open_tally(boundary: &CycleBoundary) -> [u32; 3] {
-    let tally = |severity| boundary.open.iter().filter(|finding| finding.severity == severity).count();
-    let [critical, warning] =
-        [Severity::Critical, Severity::Warning].map(tally).map(|n| u32::try_from(n).unwrap_or(u32::MAX));
-    [critical, warning, boundary.info]
-}
-
-pub fn open_counts(boundary: &CycleBoundary) -> String {
-    let [critical, warning, info] = open_tally(boundary);
-    format!("{critical} CRITICAL, {warning} WARNING, {info} INFO")
-}
-
 /// What is done about a shadow, in a few words.
-
 pub(crate) fn follows(action: ShadowAction) -> &'static str {
     match action {
         ShadowAction::Note => "noted",
