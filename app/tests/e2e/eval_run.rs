@@ -93,6 +93,31 @@ fn ev_140_trials_are_real_runs_judged_by_tests_that_no_agent_sees() {
 }
 
 #[test]
+fn r_13_an_agent_that_would_be_shown_the_suite_is_refused() {
+    let mut suite = TinySuite::of(Test::new().unaudited());
+    let nest = suite.test.base().join("nest");
+    fs::create_dir_all(&nest).unwrap();
+    fs::rename(&suite.root, nest.join("suite")).unwrap();
+    suite.root = nest.join("suite");
+    let script = |path: PathBuf| {
+        fs::write(&path, "echo hello\n").unwrap();
+        format!("cmd:sh {}", path.display())
+    };
+    let apart = suite.test.base().join("apart");
+    fs::create_dir_all(&apart).unwrap();
+    std::os::unix::fs::symlink(suite.root.join("agent.sh"), apart.join("link.sh")).unwrap();
+    let within = script(suite.root.join("agent.sh"));
+    let above = script(nest.join("agent.sh"));
+    let link = format!("cmd:sh {}", apart.join("link.sh").display());
+    for agent in [within, above, link] {
+        let refused = suite.evaluate(&agent, "single", &["--repeat", "1", "--yes"]);
+        assert_eq!(refused.code, 2, "{agent}: {refused}");
+        assert!(refused.stderr.contains("the agent would be shown"), "{agent}: {refused}");
+        assert!(!suite.folder().exists(), "{agent}: nothing was begun");
+    }
+}
+
+#[test]
 fn ev_141_traps_are_tried_on_what_was_landed() {
     let suite = TinySuite::of(Test::new().unaudited());
     // The trap of the suite is the constant 4, as the wrong solution has it here.

@@ -13,6 +13,7 @@ pub mod pack;
 pub mod population;
 pub mod record;
 pub mod run;
+pub mod sight;
 pub mod suite;
 pub mod swe;
 

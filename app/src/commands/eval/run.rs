@@ -23,10 +23,12 @@ use archeflow_host::eval::run::{
     self, EvalEnd, EvalFolder, EvalObserver, EvalOptions, EvalProgress, EvalRunError, FolderError,
     LocalTrials, RulesOnly, TrialAgents, TrialCrew, suite_digest,
 };
+use archeflow_host::eval::sight::AgentSight;
 use archeflow_host::eval::{EvalSuite, SuiteFault};
 use archeflow_host::open::{ProcessEnv, Project, RunRequest};
 use archeflow_host::proc;
 use archeflow_host::store::files;
+use archeflow_host::world::WorldSandbox;
 use serde_json::{Value, json};
 
 use super::fleet::JoinedEvaluation;
@@ -57,6 +59,10 @@ pub(super) fn run(args: &EvalRunArgs) -> Result<CommandOutput, Failure> {
     let world = command_setup(&suite, &args.source.suite, None, args.unsafe_no_sandbox)?;
     let folder = args.output.clone().unwrap_or_else(|| default_folder(&suite));
     outside_of_suite(&folder, &suite)?;
+    if let (TrialAgents::Named(agent), WorldSandbox::On { .. }, None) = (&agents, &world.sandbox, &args.fleet)
+    {
+        unseen_by(agent, &args.source.suite, &folder, &env)?;
+    }
     let earlier = earlier(&folder)?;
     let fleet = JoinedEvaluation::join(args, &env.cwd, &folder, earlier.is_some())?;
     let digest =
@@ -284,6 +290,18 @@ fn outside_of_suite(folder: &Path, suite: &EvalSuite) -> Result<(), Failure> {
     }
     let text = format!("the folder {} is in the suite {}", folder.display(), root.display());
     Err(Failure::usage(text, "Name a folder outside of the suite with --output."))
+}
+
+/// An agent's script is shown to it with its folder, which must not bring the hidden tests along.
+fn unseen_by(agent: &str, suite: &Path, folder: &Path, env: &ProcessEnv) -> Result<(), Failure> {
+    let sight = AgentSight { cwd: &env.cwd, me: &env.me, variables: &env.variables, evaluation: folder };
+    let Some(shown) = sight.of_suite(agent, suite) else { return Ok(()) };
+    let text = format!(
+        "the agent would be shown {}, and with it files of the suite {}: hidden tests and references",
+        shown.display(),
+        suite.display()
+    );
+    Err(Failure::usage(text, "Move the agent's script to a folder of its own, outside of the suite."))
 }
 
 /// An evaluation that was begun in this folder.
