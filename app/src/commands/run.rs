@@ -134,19 +134,25 @@ pub(crate) fn notice_choice(choice: &DefaultAgent) {
 
 /// M-E9: the run works from the commit, and a note says so.
 fn notice_dirty(project: &open::Project) {
-    if let Ok(dirty) = project.repo.dirty_summary() {
-        let parts: Vec<String> =
-            [(dirty.staged, "staged"), (dirty.modified, "modified"), (dirty.untracked, "untracked")]
-                .into_iter()
-                .filter(|(n, _)| *n > 0)
-                .map(|(n, what)| format!("{n} {what}"))
-                .collect();
-        if !parts.is_empty() {
-            tell!(
-                "note: your uncommitted work ({}) is not part of this run and will not be touched",
-                parts.join(", ")
-            );
+    let dirty = match project.repo.dirty_summary() {
+        Ok(dirty) => dirty,
+        Err(error) => {
+            let error = safe_line(&error.to_string());
+            tell!("note: your uncommitted work is not part of this run; it can't be listed: {error}");
+            return;
         }
+    };
+    let parts: Vec<String> =
+        [(dirty.staged, "staged"), (dirty.modified, "modified"), (dirty.untracked, "untracked")]
+            .into_iter()
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, what)| format!("{n} {what}"))
+            .collect();
+    if !parts.is_empty() {
+        tell!(
+            "note: your uncommitted work ({}) is not part of this run and will not be touched",
+            parts.join(", ")
+        );
     }
 }
 

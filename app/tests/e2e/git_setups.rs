@@ -171,3 +171,11 @@ fn r_13_a_pipe_where_git_reads_is_refused() {
         assert!(refused.code != 0 && refused.stderr.contains("it is a pipe"), "{place}: {refused}");
     }
 }
+
+#[test]
+fn r_13_a_pipe_for_a_gitignore_in_a_folder_below_holds_no_run_up() {
+    let test = Test::new().play("");
+    test.sh("mkfifo src/.gitignore");
+    let merged = test.unaudited().go(&["--auto-merge"]).ended("merged", "approved", 0);
+    assert!(merged.stderr.contains("it can't be listed: git status"), "{merged}");
+}

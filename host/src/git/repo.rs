@@ -9,6 +9,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use super::checkouts::{self, Checkout, Operation};
 use super::facts::{Facts, canonical};
@@ -201,6 +202,9 @@ fn refuse_pipes(common_dir: &Path, work_tree: Option<&Path>) -> Result<(), Error
         None => Ok(()),
     }
 }
+
+/// What is only noted is not waited for: git waits for a pipe in the place of a `.gitignore` in any folder.
+const FOR_A_NOTE: Duration = Duration::from_secs(10);
 
 /// How many stores that borrow from each other are followed.
 const MOST_STORES: usize = 32;
@@ -525,6 +529,7 @@ impl Repo {
             .in_user_tree(&self.git_dir, tree)?
             .args(["status", "--porcelain=v1", "-z", "--untracked-files=normal"])
             .args(["--ignore-submodules=dirty", "--no-renames"])
+            .deadline(FOR_A_NOTE)
             .done()?;
         let mut dirty = Dirty::default();
         for entry in output.stdout.split(|byte| *byte == 0).filter(|entry| entry.len() > 3) {
