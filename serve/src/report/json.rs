@@ -1,5 +1,6 @@
 //! The report for machines.
 
+use archeflow_core::model::Outcome;
 use archeflow_core::projections::story::{Ended, Step, Story};
 use serde_json::{Value, json};
 
@@ -16,7 +17,7 @@ pub fn draw(story: &Story, diff: &Diff) -> Value {
         "task": overview.task,
         "status": story.status(),
         "reason": story.reason(),
-        "exit_code": outcome.map(|outcome| outcome.exit_code()),
+        "exit_code": outcome.map(Outcome::exit_code),
         "detail": outcome.map(|outcome| outcome.detail.clone()),
         "fixes_total": overview.fixes,
         "workflow": overview.workflow,
