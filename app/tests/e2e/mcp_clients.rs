@@ -17,7 +17,9 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/mcp_client.
 
 /// A repository with a change and a reviewer who finds something, and the programs on the path.
 pub(super) fn test_with(row: Option<&Row>, more: &str) -> Test {
-    let test = configured(&review("guardian", "REJECTED", &[FINDING]), more);
+    // In a file that the change does not touch, so it names the line of the change that leads there.
+    let finding = FINDING.replace("`line 2`", "`line 2`, which src/new.txt:1 reads");
+    let test = configured(&review("guardian", "REJECTED", &[&finding]), more);
     test.file("src/new.txt", "new\n");
     let bin = test.base().join("bin");
     std::fs::create_dir_all(&bin).unwrap();
