@@ -534,7 +534,8 @@ fn takes_up_its_session(row: &Row) {
     assert_eq!(first["data"]["session"]["id"], corrected["data"]["session"]["id"], "{spec}");
     // Not the last one that was asked: some ask for a name of the conversation beside it.
     let asked: Vec<String> = model.asked_by("maker").iter().map(ToString::to_string).collect();
-    let whole = |text: &String| text.contains("stray > src/stray.txt") && text.contains("# Correction");
+    // Goose may leave out a call of a tool that is long done; its answer stays.
+    let whole = |text: &String| text.contains("I added the line") && text.contains("# Correction");
     assert!(asked.iter().any(whole), "{spec}: one conversation\n{asked:#?}");
     assert!(!test.repo.join("src/stray.txt").exists());
 }
