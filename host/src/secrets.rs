@@ -15,17 +15,24 @@ use crate::store::files;
 
 const MASK: &[u8] = b"***";
 
-/// A piece of a secret with at least so many bytes is one; errors are cut off somewhere.
-const SHORTEST_PIECE: usize = 8;
+/// Secrets have at least so many bytes. In an error, a piece of so many is one as well: errors are cut off somewhere.
+const SHORTEST: usize = 8;
+/// In answers, which quote code: a beginning that all keys of a provider have (`sk-ant-api03-`) is no piece of one.
+const SHORTEST_IN_ANSWERS: usize = 16;
 const LOGIN_AT_MOST: u64 = 1024 * 1024;
 /// A value of so many bytes is no word that has another meaning, even without a digit.
 const LONG: usize = 20;
 
 /// Values that nobody is to read.
 #[derive(Debug, Clone, Default)]
-pub struct Secrets(Vec<Vec<u8>>);
+pub struct Secrets {
+    secrets: Vec<Vec<u8>>,
+    /// The least bytes of a piece, if more than [`SHORTEST`].
+    piece: usize,
+}
 
 impl Secrets {
+    /// The one that a provider may echo in an error.
     pub fn of(key: &str) -> Secrets {
         let mut secrets = Secrets::default();
         secrets.add(key);
@@ -34,7 +41,7 @@ impl Secrets {
 
     /// What an agent must not repeat: the user's keys, those it is given, and its login.
     pub fn of_agent(variables: &[&[(OsString, OsString)]], logins: &[LinkedFile]) -> Secrets {
-        let mut secrets = Secrets::default();
+        let mut secrets = Secrets { piece: SHORTEST_IN_ANSWERS, ..Secrets::default() };
         variables.iter().for_each(|some| secrets.add_variables(some));
         let logins = logins.iter().filter_map(|login| files::read_capped(&login.from, LOGIN_AT_MOST).ok());
         logins.for_each(|login| secrets.add_login(&login));
@@ -47,7 +54,7 @@ impl Secrets {
             let text = String::from_utf8_lossy(os::bytes(value));
             match serde_json::from_str::<Value>(&text) {
                 Ok(settings @ (Value::Object(_) | Value::Array(_))) => self.add_settings(&settings, false),
-                Ok(_) | Err(_) => self.add_if_made(&text, SHORTEST_PIECE),
+                Ok(_) | Err(_) => self.add_if_made(&text, SHORTEST),
             }
         }
     }
@@ -70,10 +77,10 @@ impl Secrets {
 
     fn add_setting(&mut self, name: &str, setting: &Value, is_login: bool) {
         if let Some(text) = setting.as_str().filter(|_| is_secret(OsStr::new(name))) {
-            self.add_if_made(text, SHORTEST_PIECE);
+            self.add_if_made(text, SHORTEST);
         } else if let Some(headers) = setting.as_object().filter(|_| name == "headers") {
             let words = headers.values().filter_map(Value::as_str).flat_map(str::split_whitespace);
-            words.for_each(|word| self.add_if_made(word, SHORTEST_PIECE));
+            words.for_each(|word| self.add_if_made(word, SHORTEST));
         } else {
             self.add_settings(setting, is_login);
         }
@@ -94,8 +101,8 @@ impl Secrets {
 
     fn add(&mut self, secret: &str) {
         let secret = secret.trim().as_bytes().to_vec();
-        if secret.len() >= SHORTEST_PIECE && !self.0.contains(&secret) {
-            self.0.push(secret);
+        if secret.len() >= SHORTEST && !self.secrets.contains(&secret) {
+            self.secrets.push(secret);
         }
     }
 
@@ -106,13 +113,14 @@ impl Secrets {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// The most bytes that some secret has in common with the beginning of these, and whether more could follow.
+    /// How many bytes at the beginning of these are a secret or a piece of one, and whether more could follow.
     fn piece_at(&self, bytes: &[u8]) -> (usize, bool) {
         let common =
             |secret: &Vec<u8>| secret.iter().zip(bytes).take_while(|(one, other)| one == other).count();
-        self.0.iter().fold((0, false), |(longest, is_open), secret| {
+        self.secrets.iter().fold((0, false), |(longest, is_open), secret| {
             let common = common(secret);
-            (longest.max(common), is_open || (common == bytes.len() && common < secret.len()))
+            let piece = if common >= self.piece.max(SHORTEST).min(secret.len()) { common } else { 0 };
+            (longest.max(piece), is_open || (common == bytes.len() && common < secret.len()))
         })
     }
 }
@@ -131,7 +139,7 @@ impl SecretsMask {
 
     /// The next piece, as far as it is known to be harmless.
     pub fn next<'a>(&mut self, chunk: &'a [u8]) -> Cow<'a, [u8]> {
-        if self.secrets.0.is_empty() {
+        if self.secrets.secrets.is_empty() {
             return Cow::Borrowed(chunk);
         }
         let mut bytes = std::mem::take(&mut self.held);
@@ -153,7 +161,7 @@ impl SecretsMask {
                 self.held = left.to_vec();
                 break;
             }
-            if piece >= SHORTEST_PIECE {
+            if piece > 0 {
                 out.extend_from_slice(MASK);
                 at += piece;
             } else {
@@ -199,6 +207,17 @@ mod tests {
         assert_eq!(mask.next(b"{\"type\":\"done\"}\n").as_ref(), b"{\"type\":\"done\"}\n");
         let nothing = &mut SecretsMask::new(Secrets::default());
         assert!(matches!(nothing.next(KEY.as_bytes()), Cow::Borrowed(_)));
+    }
+
+    /// Its beginning is in the code of whoever works with such keys.
+    #[test]
+    fn r_11_what_all_keys_of_a_provider_begin_with_is_no_secret() {
+        let variables = [("ANTHROPIC_API_KEY".into(), "sk-ant-api03-Ab3Ab3Ab3Ab3Ab3".into())];
+        let secrets = Secrets::of_agent(&[&variables], &[]);
+        for plain in ["`if key.startswith(\"sk-ant-api03-\"):`", "`prefix = 'sk-ant-'`"] {
+            assert_eq!(secrets.mask(plain), plain);
+        }
+        assert_eq!(secrets.mask("no sk-ant-api03-Ab3Ab…"), "no ***…");
     }
 
     #[test]
