@@ -89,6 +89,8 @@ struct Part<'a> {
     evidence_asked: BTreeSet<&'a str>,
     /// Set aside for another author.
     replaced: BTreeSet<&'a str>,
+    /// Set aside until a person decides.
+    escalated: BTreeSet<&'a str>,
     /// CRITICALs of a replaced author; whether the present answer surely lacks it.
     kept: Vec<(&'a str, bool)>,
     sent: BTreeSet<&'a str>,
@@ -161,8 +163,11 @@ impl<'a> Auditor<'a> {
             Event::Report(Report::RunContinued(_)) => {
                 self.meddled();
                 self.part.answers.retain(|_, answer| asks_nothing(answer));
-                for (name, answer) in std::mem::take(&mut self.part.set_aside) {
-                    self.part.answers.insert(name, answer);
+                // A person was asked about these; the others go on as they were.
+                for name in std::mem::take(&mut self.part.escalated) {
+                    if let Some(answer) = self.part.set_aside.remove(name) {
+                        self.part.answers.insert(name, answer);
+                    }
                 }
             }
             // Neither means anything to a review.
@@ -193,9 +198,13 @@ impl<'a> Auditor<'a> {
             self.forget(who);
             self.part.set_aside.insert(who, answer);
             self.part.replaced.remove(who.as_str());
+            self.part.escalated.remove(who.as_str());
         }
         if seen.action == ShadowAction::Replace {
             self.part.replaced.insert(who);
+        }
+        if seen.action == ShadowAction::Escalate {
+            self.part.escalated.insert(who);
         }
     }
 
@@ -293,6 +302,7 @@ impl<'a> Auditor<'a> {
                 self.ended = false;
                 let name = question.archetype.as_str();
                 let text = answered.text.trim().to_lowercase();
+                self.part.escalated.remove(name);
                 match question.kind {
                     archeflow_core::event::QuestionKind::Shadow => match text.as_str() {
                         "accept" | "go on" | "proceed" | "yes" | "y" | "ok" => {
