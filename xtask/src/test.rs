@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 use archeflow_host::git::runner;
 use archeflow_host::platform::machine;
 
-use crate::{clients, collectors, dist, instructions, nats_server, schemas, scratch, targets, tidy};
+use crate::{collectors, dist, instructions, nats_server, schemas, scratch, targets, tidy};
 
+mod real_clients;
 mod user;
 
 /// Runs of the made-up world, in release; the debug tests play fewer.
@@ -62,7 +63,7 @@ struct Count {
     names: Vec<String>,
 }
 
-const STEPS: [Step; 22] = [
+const STEPS: [Step; 23] = [
     Step { name: "tools", needs: Needs::Nothing, what: "required tools are installed", run: tools },
     Step { name: "tidy", needs: Needs::Nothing, what: "conventions that no compiler checks", run: tidy_step },
     Step { name: "fmt", needs: Needs::Nothing, what: "formatting", run: fmt },
@@ -110,13 +111,19 @@ const STEPS: [Step; 22] = [
         name: "clients",
         needs: Needs::Clients,
         what: "real clients, about 2 GB the first time",
-        run: fetch,
+        run: real_clients::fetch,
+    },
+    Step {
+        name: "smoke",
+        needs: Needs::Clients,
+        what: "each real client lands a run, with a scripted model",
+        run: real_clients::smoke,
     },
     Step {
         name: "matrix",
         needs: Needs::Clients,
-        what: "real clients against a scripted model",
-        run: matrix,
+        what: "everything that real clients may do, with a scripted model",
+        run: real_clients::matrix,
     },
     Step { name: "simulation", needs: Needs::Minutes, what: "4,000 simulated runs", run: simulation },
     Step { name: "demo", needs: Needs::Minutes, what: "the release binary runs the demo", run: demo },
@@ -137,8 +144,11 @@ const STEPS: [Step; 22] = [
     Step { name: "deny", needs: Needs::Nothing, what: "licences and sources of dependencies", run: deny },
 ];
 
-/// The step that runs in parallel with those after it.
-const BESIDE: &str = "matrix";
+/// Steps that run in parallel with those after them.
+const BESIDE: [&str; 2] = ["smoke", "matrix"];
+
+/// Steps that take many minutes and rarely fail alone. They run with `--full`, or if they are named.
+const FULL: [&str; 5] = ["telemetry", "matrix", "macos", "musl", "packages"];
 
 /// The flags, each with what it leaves out.
 const FLAGS: [(&str, &[Needs]); 4] = [
@@ -151,15 +161,19 @@ const FLAGS: [(&str, &[Needs]); 4] = [
 /// What was asked for.
 struct Asked<'a> {
     named: Vec<&'a str>,
+    full: bool,
     left_out: Vec<(&'static str, &'static [Needs])>,
 }
 
 impl Asked<'_> {
     fn read<'a>(args: &[&'a str]) -> Result<Asked<'a>, String> {
-        let (flags, named): (Vec<&str>, Vec<&str>) = args.iter().partition(|arg| arg.starts_with('-'));
+        let (mut flags, named): (Vec<&str>, Vec<&str>) = args.iter().partition(|arg| arg.starts_with('-'));
+        let all = flags.len();
+        flags.retain(|flag| *flag != "--full");
+        let full = flags.len() < all;
         if let Some(unknown) = flags.iter().find(|arg| !FLAGS.iter().any(|(flag, _)| flag == *arg)) {
             return Err(format!(
-                "no flag is called '{unknown}'. Known: {}",
+                "no flag is called '{unknown}'. Known: {}, --full",
                 FLAGS.map(|(flag, _)| flag).join(", ")
             ));
         }
@@ -168,16 +182,19 @@ impl Asked<'_> {
             return Err(format!("no step is called '{unknown}'. Known: {known}"));
         }
         let left_out = FLAGS.into_iter().filter(|(flag, _)| flags.contains(flag)).collect();
-        Ok(Asked { named, left_out })
+        Ok(Asked { named, full, left_out })
     }
 
     fn wants(&self, step: &Step) -> bool {
         self.named.is_empty() || self.named.contains(&step.name)
     }
 
-    /// The flag that leaves this step out.
-    fn without(&self, step: &Step) -> Option<&'static str> {
-        self.left_out.iter().find(|(_, needs)| needs.contains(&step.needs)).map(|(flag, _)| *flag)
+    /// Why this step does not run.
+    fn without(&self, step: &Step) -> Option<String> {
+        let flag = self.left_out.iter().find(|(_, needs)| needs.contains(&step.needs));
+        let only_full = FULL.contains(&step.name) && !self.full && self.named.is_empty();
+        flag.map(|(flag, _)| format!("left out: {flag}"))
+            .or_else(|| only_full.then(|| "left out: runs with --full".to_owned()))
     }
 }
 
@@ -211,11 +228,10 @@ fn run_all(root: &Path, asked: &Asked<'_>, steps: &[&'static Step]) -> Vec<StepR
     std::thread::scope(|scope| {
         let (mut results, mut beside) = (Vec::new(), Vec::new());
         for &step in steps {
-            if let Some(flag) = asked.without(step) {
-                let word = format!("left out: {flag}");
+            if let Some(word) = asked.without(step) {
                 let (failed, took, count) = Default::default();
                 results.push(StepResult { step, word, failed, took, count });
-            } else if step.name == BESIDE {
+            } else if BESIDE.contains(&step.name) {
                 beside.push(scope.spawn(|| run_step(root, step)));
             } else {
                 results.push(run_step(root, step));
@@ -485,37 +501,6 @@ fn telemetry(root: &Path, count: &mut Count) -> Result<Done, String> {
     let env: Vec<(&str, &str)> = places.iter().map(|(name, place)| (*name, place.as_str())).collect();
     let words = ["cargo", "test", "-p", "archeflow", "--test", "e2e", "--", "--ignored", "with_a_collector"];
     counted(root, &words, &env, count)
-}
-
-fn fetch(root: &Path, _: &mut Count) -> Result<Done, String> {
-    clients::fetch(root).map(|()| Done::Well)
-}
-
-/// The tests that plain `cargo test` ignores, but for those that need something else. Two at a time: a client is a
-/// large program, and more of them than cores only wait for each other.
-///
-/// Not in memory: Codex starts its helper through bubblewrap, with an empty `/dev`. A bubblewrap before 0.9 that is
-/// installed on the machine then does not find the helper below `/dev/shm`, and every edit is refused.
-fn matrix(root: &Path, count: &mut Count) -> Result<Done, String> {
-    let words =
-        ["cargo", "test", "--package", "archeflow", "--test", "e2e", "--no-fail-fast", "--", "--ignored"];
-    let which = [
-        "--test-threads=2",
-        "--skip",
-        "in_a_browser",
-        "--skip",
-        "in_an_editor",
-        "--skip",
-        "with_a_collector",
-        "--skip",
-        "a_real_small_model",
-        // A quarter of an hour on its own.
-        "--skip",
-        "intervals_cover_the_truth",
-        "--skip",
-        "pictures_of",
-    ];
-    counted(root, &[&words[..], &which].concat(), &[], count)
 }
 
 fn simulation(root: &Path, count: &mut Count) -> Result<Done, String> {

@@ -28,25 +28,25 @@ fn flags_leave_steps_out_and_unknown_words_are_errors() {
     let all = STEPS.map(|step| step.name).to_vec();
     let without =
         |names: &[&str]| all.iter().copied().filter(|name| !names.contains(name)).collect::<Vec<_>>();
+    let usual = |names: &[&str]| without(&[names, &FULL].concat());
     let long = [
         "crash",
         "sprint",
         "fleet",
         "browser",
         "schemas",
-        "telemetry",
         "clients",
-        "matrix",
+        "smoke",
         "simulation",
         "demo",
         "instructions",
-        "macos",
-        "musl",
-        "packages",
     ];
-    assert_eq!(plan(&[]), Ok(all.clone()));
-    assert_eq!(plan(&["--without-clients"]), Ok(without(&["schemas", "telemetry", "clients", "matrix"])));
-    assert_eq!(plan(&["--quick"]), Ok(without(&long)));
+    assert_eq!(plan(&[]), Ok(usual(&[])));
+    assert_eq!(plan(&["--full"]), Ok(all.clone()));
+    assert_eq!(plan(&["--without-clients"]), Ok(usual(&["schemas", "clients", "smoke"])));
+    let clients = ["schemas", "telemetry", "clients", "smoke", "matrix"];
+    assert_eq!(plan(&["--full", "--without-clients"]), Ok(without(&clients)));
+    assert_eq!(plan(&["--quick"]), Ok(usual(&long)));
     assert_eq!(plan(&["clients", "matrix"]), Ok(vec!["clients", "matrix"]));
     for (unknown, words) in [("--fast", "--quick, --without-clients"), ("tess", "tools, tidy, fmt")] {
         let why = plan(&[unknown]).err().unwrap_or_default();
