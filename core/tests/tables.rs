@@ -794,9 +794,10 @@ fn d_07_raised() {
             new: strength_in(row.get("path"), &text("new text")),
             ..signs::ScannedFile::default()
         };
-        let mut scripts = signs::scripts_of(row.get("test command"));
-        scripts.extend(signs::read_in(&row.get("read in").replace('⏎', "\n")).map(str::to_owned));
-        let seen = signs::own_judges(&[file], &scripts);
+        let read_in = signs::read_in(row.get("read in")).map(str::to_owned);
+        let run = signs::scripts_of(row.get("test command"));
+        let judges = signs::Judges { run, read_in: read_in.into_iter().collect() };
+        let seen = signs::own_judges(&[file], &judges);
         let names: Vec<&str> = seen.iter().map(|counted| counted.sign.name()).collect();
         row.expect("sign", if names.is_empty() { "none".to_owned() } else { names.join(", ") });
     });

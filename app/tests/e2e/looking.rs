@@ -154,6 +154,7 @@ fn the_demo_shows_a_whole_run() {
         (0, &"merged".into(), &2.into()),
         "{demo}"
     );
+    assert!(!demo.stderr.contains("failed") && !demo.stderr.contains("The program itself"), "{demo}");
 }
 
 #[test]

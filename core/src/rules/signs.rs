@@ -104,22 +104,33 @@ fn is_run(file: &ScannedFile<'_>) -> bool {
     file.new_mode & 0o170_111 > 0o100_000 || ending.is_some_and(|ending| ENDINGS.contains(&ending))
 }
 
+/// What judges a change, by path: what the test command runs, and what that reads in.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Judges {
+    pub run: BTreeSet<String>,
+    pub read_in: BTreeSet<String>,
+}
+
 /// Changes to what judges the change itself (L-09, R-07): a script that the test command runs or reads in, or the file that says
 /// what it runs, if lines of it are removed or replaced, or lines are added that end it early or pass over a failure. Adding
-/// checks is ordinary work.
-pub fn own_judges(files: &[ScannedFile<'_>], scripts: &BTreeSet<String>) -> Vec<Counted> {
+/// checks is ordinary work. A script outside the tests that they read in may be the program that they test, so
+/// only what makes it do less counts.
+pub fn own_judges(files: &[ScannedFile<'_>], judges: &Judges) -> Vec<Counted> {
     let changes = |file: &&ScannedFile<'_>| {
         let path = file.path.trim_matches('"');
         if steers_collection(path) && file.new.skips > file.old.skips {
             return true;
         }
         let adds_only = file.status == Some(FileStatus::Modified) && file.removed == 0 && !file.binary;
-        let judges = if path.rsplit('/').next() == Some("package.json") {
+        let escapes = file.new.escapes > file.old.escapes;
+        let counts = if path.rsplit('/').next() == Some("package.json") {
             file.new.named != file.old.named
         } else {
-            !adds_only || file.new.escapes > file.old.escapes
+            !adds_only || escapes
         };
-        scripts.contains(path) && judges
+        let does_less = file.binary || escapes || file.new.does < file.old.does;
+        judges.run.contains(path) && counts
+            || judges.read_in.contains(path) && counts && (is_test_path(path) || does_less)
     };
     let sign = |file: &ScannedFile<'_>| {
         let hidden = file.binary && file.status != Some(FileStatus::Deleted);

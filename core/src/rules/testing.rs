@@ -173,6 +173,7 @@ pub fn strength_of_line(line: &str) -> Strength {
     let prints = ["echo ", "printf ", "print("].iter().any(|start| line.starts_with(start))
         && !line.contains(['|', '>', ';', '&', '$']);
     let idle = prints
+        || is_empty_function(line)
         || matches!(line.trim_end(), "" | "exit 0" | "exit" | "true" | ":" | "set -e" | "pass" | "return 0");
     let ends =
         matches!(line.trim_end(), "return" | "return;") || ENDS.iter().any(|start| line.starts_with(start));
@@ -184,6 +185,14 @@ pub fn strength_of_line(line: &str) -> Strength {
         escapes: u32::from(ESCAPES.iter().any(|mark| line.contains(mark)) || line.trim_end() == "exit"),
         named: 0,
     }
+}
+
+/// A function of a shell script that does nothing: `check() { :; }`.
+fn is_empty_function(line: &str) -> bool {
+    let body = line.split_once("()").and_then(|(_, rest)| rest.trim().strip_prefix('{')?.strip_suffix('}'));
+    body.is_some_and(|body| {
+        matches!(body.trim().trim_end_matches(';').trim_end(), "" | ":" | "true" | "return 0")
+    })
 }
 
 /// The checksum of a line that says what `npm test` runs; nothing in other files.

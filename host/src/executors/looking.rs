@@ -3,10 +3,10 @@
 //! A change may be of any size, so nothing of it is held as a whole: the diff and the test files go by line by line, and
 //! what is kept of a file is a few numbers. A line that is too long to be held is looked at in pieces that overlap.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use archeflow_core::model::{Change, ChangedFile, Counted, FileStatus, Sign};
-use archeflow_core::rules::signs::{self, BinaryContent, ScannedFile, Strength};
+use archeflow_core::rules::signs::{self, BinaryContent, Judges, ScannedFile, Strength};
 use archeflow_core::split::{LineChunk, LineChunker, PatchSide, Walk};
 
 use super::context::DIFF_AT_MOST;
@@ -43,8 +43,10 @@ pub fn change_of(
     let changed = change::changed(repo, base, commit)?;
     let paths: Vec<String> = changed.iter().map(|file| quote_path(&file.path)).collect();
     let added = Added::look(repo, base, commit, &paths)?;
-    let scripts = wanted.test_command.map(|command| judges(repo, base, command)).transpose()?;
-    let judged = |path: &str| scripts.as_ref().is_some_and(|scripts| scripts.contains(path));
+    let judges = wanted.test_command.map(|command| judges(repo, base, command)).transpose()?;
+    let judged = |path: &str| {
+        judges.as_ref().is_some_and(|judges| judges.run.contains(path) || judges.read_in.contains(path))
+    };
     let is_read = |path: &str| {
         signs::is_test_path(path)
             || signs::has_tests_inside(path)
@@ -78,7 +80,7 @@ pub fn change_of(
     let test_files = seen.iter().zip(&added.found).filter(is_test).count();
     let files = listed(&changed, &paths);
     let mut signs = signs::look(&seen, wanted.binary_bytes);
-    signs.seen.extend(scripts.map(|scripts| signs::own_judges(&seen, &scripts)).unwrap_or_default());
+    signs.seen.extend(judges.map(|judges| signs::own_judges(&seen, &judges)).unwrap_or_default());
     signs.seen.extend(names_clash(repo, commit, &changed)?);
     Ok(Change {
         commit: commit.as_str().to_owned(),
@@ -98,18 +100,18 @@ pub fn change_of(
 const READ_IN_AT_MOST: usize = 20;
 
 /// What judges the change: the scripts that the test command runs, and those that they read in.
-fn judges(repo: &Repo, base: &ObjectId, command: &str) -> Result<BTreeSet<String>, runner::Error> {
-    let mut scripts = signs::scripts_of(command);
-    let mut left: Vec<String> = scripts.iter().cloned().collect();
+fn judges(repo: &Repo, base: &ObjectId, command: &str) -> Result<Judges, runner::Error> {
+    let mut judges = Judges { run: signs::scripts_of(command), ..Judges::default() };
+    let mut left: Vec<String> = judges.run.iter().cloned().collect();
     let mut tree = content::CommitFiles::open(repo, base).cap(RECOGNISED_AT_MOST);
-    while let Some(path) = left.pop().filter(|_| scripts.len() < READ_IN_AT_MOST) {
+    while let Some(path) = left.pop().filter(|_| judges.read_in.len() < READ_IN_AT_MOST) {
         let Some(text) = tree.bytes(path.as_bytes())? else { continue };
         for line in String::from_utf8_lossy(text).lines() {
             let read_in = signs::read_in(line).map(str::to_owned);
-            left.extend(read_in.filter(|path| scripts.insert(path.clone())));
+            left.extend(read_in.filter(|path| judges.read_in.insert(path.clone())));
         }
     }
-    Ok(scripts)
+    Ok(judges)
 }
 
 /// The largest file that is read to see what it is, and shown if it is text after all.
