@@ -519,7 +519,7 @@ fn r_11_a_key_that_a_provider_echoes_is_written_nowhere() {
 #[test]
 fn r_11_a_key_that_a_client_repeats_is_written_nowhere() {
     const LOGIN: &str = "at-0a1b2c3d4e5f6g7h8i9j-canary";
-    let say = "printf '{\"type\":\"result\",\"is_error\":true,\"result\":\"invalid %s, %.12s… %s\"}\\n'";
+    let say = "printf '{\"type\":\"result\",\"is_error\":true,\"result\":\"invalid %s, %.16s… %s\"}\\n'";
     let rows = [
         ("claude", "claude", "ANTHROPIC_API_KEY"),
         ("codex", "codex", "CODEX_API_KEY"),
@@ -547,7 +547,7 @@ fn r_11_a_key_that_a_client_repeats_is_written_nowhere() {
         assert_ne!(outcome.code, 0, "{outcome}");
         assert!(!outcome.to_string().contains("sk-canary"), "{outcome}");
         assert_eq!(
-            files_with(&test.base(), &[KEY, &KEY[..12]]),
+            files_with(&test.base(), &[KEY, &KEY[..16]]),
             Vec::<String>::new(),
             "{program}: {outcome}"
         );
