@@ -16,7 +16,8 @@ use super::{Measure, Measures, number, share, text};
 
 pub(super) fn measure(items: &[Value]) -> Measures {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let [mut stand, mut quoted, mut lost, mut asked, mut unplaced, mut beside, mut elsewhere] = [0_u32; 7];
+    let [mut stand, mut quoted, mut lost, mut asked, mut costs, mut unplaced, mut beside, mut elsewhere] =
+        [0_u32; 8];
     let (mut all, mut mistakes) = (0_u32, Vec::new());
     for (at, item) in items.iter().enumerate() {
         let (line, lines) = (number(item, "line"), number(item, "lines"));
@@ -51,7 +52,9 @@ pub(super) fn measure(items: &[Value]) -> Measures {
         quoted +=
             u32::from(!is_quotable(cited) || look(file, "CRITICAL", &code(cited))? == Severity::Critical);
         lost += u32::from(look(&place, "CRITICAL", "")? != Severity::Critical);
-        asked += u32::from(is_asked(&place)?);
+        let questioned = is_asked(&place)?;
+        asked += u32::from(questioned);
+        costs += u32::from(questioned && is_critical(item));
         let stands = look(file, "CRITICAL", &code(foreign))? != Severity::Info;
         unplaced += u32::from(stands);
         if stands {
@@ -78,7 +81,14 @@ pub(super) fn measure(items: &[Value]) -> Measures {
         row("made-up code without a line stands", of(unplaced), "all", "0", unplaced == 0),
         row("made-up code at the next line stands", of(beside), "all", "0", beside == 0),
         row("true line alone loses a CRITICAL unasked", of(lost), standing, "2 %", share(lost, all) <= 0.02),
-        row("true line alone is asked about", of(asked), "none", "5 %", share(asked, all) <= 0.05),
+        row("true line alone, asked about as a CRITICAL", of(asked), "none", "no goal", true),
+        row(
+            "true line alone is asked about, with its own severity",
+            of(costs),
+            "none",
+            "5 %",
+            share(costs, all) <= 0.05,
+        ),
         row(
             "another line alone is asked about",
             of(elsewhere),
@@ -95,6 +105,11 @@ pub(super) fn measure(items: &[Value]) -> Measures {
 
 fn repo(item: &Value) -> &str {
     item.get("source").map_or("", |source| text(source, "repo"))
+}
+
+/// Only CRITICALs are asked about. The reviews that the data is from number theirs `CR-01`, and warnings `WR-01`.
+fn is_critical(item: &Value) -> bool {
+    item.get("source").is_some_and(|source| text(source, "id").starts_with("CR"))
 }
 
 fn code(line: &str) -> String {
