@@ -146,20 +146,20 @@ fn parse(text: &str) -> Result<ExpectedCounts, String> {
     Ok(ExpectedCounts { made_by, counts })
 }
 
-/// Counts everything, in release builds.
+/// Counts everything, in builds for distribution.
 fn count(root: &Path) -> Result<BTreeMap<String, u64>, String> {
     if !test::is_there("valgrind") {
         return Err("valgrind is MISSING; `cargo xtask test tools` installs it".to_owned());
     }
     test::through(
         root,
-        &["cargo", "build", "--release", "--package", "archeflow", "--package", "xtask"],
+        &["cargo", "build", "--profile", "dist", "--package", "archeflow", "--package", "xtask"],
         &[],
     )?;
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     prepare(folder.path()).map_err(|error| format!("the journal to be folded: {error}"))?;
     let place = folder.path().display().to_string();
-    let (me, program) = (test::built(root, "release", "xtask"), test::built(root, "release", "archeflow"));
+    let (me, program) = (test::built(root, "dist", "xtask"), test::built(root, "dist", "archeflow"));
     let mut counted = BTreeMap::new();
     counted.insert(STARTUP.to_owned(), instructions(&[&program, "--version"])?);
     for (name, _) in COUNTED {

@@ -105,6 +105,7 @@ impl Release {
 pub(crate) fn run(root: &Path, args: &[&str]) -> ExitCode {
     match read(root, args).and_then(|(release, kinds)| {
         let program = targets::static_program(root, &release.target, "dist")?;
+        small_enough(&program)?;
         release.make(&kinds, &program)?;
         println!("{} has the files of {}", release.out.display(), release.name());
         Ok(())
@@ -115,6 +116,18 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// In bytes.
+const LARGEST_PROGRAM: u64 = 20_000_000;
+
+fn small_enough(program: &Path) -> Result<(), String> {
+    let bytes = std::fs::metadata(program).map_err(|error| format!("{}: {error}", program.display()))?.len();
+    println!("{} has {bytes} bytes, and may have {LARGEST_PROGRAM}.", program.display());
+    if bytes > LARGEST_PROGRAM {
+        return Err("the program is too large: see the profile `dist` in Cargo.toml".to_owned());
+    }
+    Ok(())
 }
 
 fn read<'a>(root: &Path, args: &[&'a str]) -> Result<(Release, Vec<&'a str>), String> {

@@ -29,18 +29,7 @@ fn flags_leave_steps_out_and_unknown_words_are_errors() {
     let without =
         |names: &[&str]| all.iter().copied().filter(|name| !names.contains(name)).collect::<Vec<_>>();
     let usual = |names: &[&str]| without(&[names, &FULL].concat());
-    let long = [
-        "crash",
-        "sprint",
-        "fleet",
-        "browser",
-        "schemas",
-        "clients",
-        "smoke",
-        "simulation",
-        "demo",
-        "instructions",
-    ];
+    let long = ["crash", "sprint", "fleet", "browser", "schemas", "clients", "smoke", "simulation"];
     assert_eq!(plan(&[]), Ok(usual(&[])));
     assert_eq!(plan(&["--full"]), Ok(all.clone()));
     assert_eq!(plan(&["--without-clients"]), Ok(usual(&["schemas", "clients", "smoke"])));
@@ -52,6 +41,15 @@ fn flags_leave_steps_out_and_unknown_words_are_errors() {
         let why = plan(&[unknown]).err().unwrap_or_default();
         assert!(why.contains(unknown) && why.contains(words), "{unknown}: {why}");
     }
+}
+
+#[test]
+fn a_step_that_doubles_is_named() {
+    let step = Step { minutes: 5, ..STEPS[0] };
+    let said = |seconds| over_budget(&step, Duration::from_secs(seconds));
+    assert_eq!((said(0), said(599)), (None, None));
+    let why = said(600).unwrap_or_default();
+    assert!(why.contains("for 10 minutes, twice the 5"), "{why}");
 }
 
 #[test]
