@@ -167,6 +167,8 @@ fn objections_a_finding_whose_author_did_not_look_again_does_not_go_away() {
         ("standard", "sage:A! B / clean", "sage: fine exit"),
         ("standard", "sage:A B / clean", "sage: fine exit"),
         ("fast", "A!=", "guardian: sick sick, successor approves"),
+        ("fast", "A!\"", "guardian: sick sick, successor approves, asked: withdraws"),
+        ("thorough max 1", "A!=", "guardian: sick sick, successor approves"),
     ];
     for (run, reviews, world) in rows {
         let counted = |log: &mut Vec<Entry>| {

@@ -86,6 +86,11 @@ pub fn is_verified(finding: &Finding) -> bool {
     weigh(finding).is_none() && !is_unrelated(finding) && (found || shows || finding.source == PROGRAM)
 }
 
+/// Whether the author shows what it means, beside a place.
+pub(crate) fn shows_something(finding: &Finding) -> bool {
+    !finding.evidence.trim().is_empty() || quotes_code(finding) || shows_a_run(finding)
+}
+
 /// The same where lenses ask for more: every kind of evidence they name for the category has to be there.
 pub fn weigh_by(finding: &Finding, required: &BTreeMap<String, BTreeSet<Proof>>) -> Option<Unfounded> {
     let shows = |proof: &Proof| match proof {

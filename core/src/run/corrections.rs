@@ -9,7 +9,6 @@ use crate::model::{
     Verdict,
 };
 use crate::rules::identity::FindingClaim;
-use crate::rules::shadows::Places;
 use crate::rules::{evidence, unmade};
 
 use super::{Answered, Clarification, Run};
@@ -232,27 +231,29 @@ impl Run {
         }
     }
 
-    /// CRITICALs of an answer that its author does not give again. Those that are verified and in the change stay open, unless
-    /// the answer that counts repeats them (D6).
+    /// CRITICALs that count, of an answer that its author does not give again, stay open unless the answer that counts repeats
+    /// them (D6).
     pub(super) fn keep_criticals(&mut self, archetype: &str, earlier: &Answered) {
         let AnswerBody::Review(review) = &earlier.answer.said else { return };
-        let changed = self.work.as_ref().map(Places::of_change).unwrap_or_default();
-        let is_kept = |finding: &&Finding| {
-            // A place alone does not tell it from a complaint.
-            let shows = !finding.evidence.trim().is_empty() || finding.reproduction.is_some();
-            finding.severity == Severity::Critical
-                && shows
-                && evidence::is_verified(finding)
-                && changed.touch(finding)
-        };
-        let kept: Vec<Finding> = review.findings.iter().filter(is_kept).cloned().collect();
+        let counts =
+            |finding: &&Finding| finding.severity == Severity::Critical && evidence::weigh(finding).is_none();
+        let kept = review.findings.iter().filter(counts).cloned();
+        self.cycle_mut().kept.extend(kept);
+        self.forget_repeated(archetype);
+    }
+
+    /// What the present answer of this archetype has itself is not kept beside it.
+    pub(super) fn forget_repeated(&mut self, archetype: &str) {
         let cycle = self.cycle_mut();
-        let repeated = cycle.review(archetype).map(|review| review.findings.clone()).unwrap_or_default();
+        let Some(review) = cycle.review(archetype) else { return };
+        let (own, others): (Vec<Finding>, Vec<Finding>) =
+            cycle.kept.iter().cloned().partition(|finding| finding.source == archetype);
         let repeats = |finding: &Finding| {
             let claim = FindingClaim::of(finding);
-            repeated.iter().any(|other| claim.compare(&FindingClaim::of(other)).is_same())
+            review.findings.iter().any(|other| claim.compare(&FindingClaim::of(other)).is_same())
         };
-        cycle.kept.extend(kept.into_iter().filter(|finding| !repeats(finding)));
+        let left = own.into_iter().filter(|finding| !repeats(finding));
+        cycle.kept = others.into_iter().chain(left).collect();
     }
 
     /// A person's decision about a rejection without evidence (J-04).
@@ -262,6 +263,9 @@ impl Run {
         match text.trim().to_lowercase().as_str() {
             // A yes could mean either, so it is none of these.
             "land" | "accept" | "go on" | "proceed" | "continue" => {
+                let kept = cycle.kept.iter_mut().chain(&mut cycle.asked_about);
+                kept.filter(|finding| finding.source == archetype)
+                    .for_each(|finding| finding.severity = Severity::Warning);
                 cycle.overruled.insert(archetype);
             }
             "stop" => {

@@ -80,9 +80,11 @@ pub struct Cycle {
     pub worked: BTreeMap<Phase, u64>,
     pub boundary: Option<Box<CycleBoundary>>,
     pub inherited: Inherited,
-    /// Verified CRITICALs in the change of a reviewer that was replaced or skipped for a shadow, unless the answer that
-    /// counts repeats them. The next version is their author's to look at.
+    /// CRITICALs of a reviewer that was replaced or skipped for a shadow, unless the answer that counts repeats them. The next
+    /// version is their author's to look at.
     pub kept: Vec<Finding>,
+    /// Those of them that their successor was asked about (J-04), until it has answered.
+    pub asked_about: Vec<Finding>,
 }
 
 /// Objections to the version before this one. Each is open until its author has looked at this version
@@ -162,6 +164,7 @@ impl Cycle {
             boundary: None,
             inherited: Inherited::default(),
             kept: Vec::new(),
+            asked_about: Vec::new(),
         }
     }
 
@@ -229,7 +232,12 @@ impl Cycle {
     pub fn still_open(&self) -> impl Iterator<Item = &Finding> {
         let unseen =
             self.inherited.findings.iter().filter(|finding| !self.answers.contains_key(&finding.source));
-        unseen.chain(&self.kept)
+        unseen.chain(self.left_behind())
+    }
+
+    /// CRITICALs of reviewers that were replaced or skipped.
+    pub fn left_behind(&self) -> impl Iterator<Item = &Finding> {
+        self.kept.iter().chain(&self.asked_about)
     }
 
     /// What the next version inherits from this one. Findings of the program are raised anew.
@@ -322,6 +330,7 @@ impl Cycle {
     pub(super) fn forget_reviews(&mut self) {
         self.inherited = self.objections();
         self.kept.clear();
+        self.asked_about.clear();
         let reviewers: BTreeSet<String> =
             self.reviewers().iter().map(|(name, _)| (*name).to_owned()).collect();
         self.answers.retain(|name, _| !reviewers.contains(name));

@@ -269,6 +269,8 @@ impl Run {
                 let cycle = self.cycle_mut();
                 cycle.set_aside(&point.archetype, ShadowAction::Correct, &point.input);
                 cycle.evidence_asked.insert(point.archetype.clone());
+                let put = cycle.kept.extract_if(.., |finding| finding.source == point.archetype);
+                cycle.asked_about.extend(put);
             }
             "U-10" => self.landing.red_noted = true,
             "C6" => self.give_up_account(&point.archetype),
@@ -480,10 +482,11 @@ impl Run {
         cycle.verdicts.remove(&name);
         cycle.downgrades.retain(|(archetype, _), _| *archetype != name);
         cycle.trials.retain(|(archetype, _), _| *archetype != name);
-        cycle.kept.retain(|finding| finding.source != name);
+        cycle.asked_about.retain(|finding| finding.source != name);
         cycle.answers.insert(name.clone(), Arc::new(answered));
-        if let Some(earlier) = replaced {
-            self.keep_criticals(&name, &earlier.answered);
+        match replaced {
+            Some(earlier) => self.keep_criticals(&name, &earlier.answered),
+            None => self.forget_repeated(&name),
         }
     }
 

@@ -128,7 +128,9 @@ fn passed_over(run: &Run, cycle: &Cycle, weighed: &[Finding]) -> Vec<PassedOver>
             None => PassedOverBy::ExitCondition,
         }
     };
-    let rejecting = cycle.rejecting();
+    let mut rejecting = cycle.rejecting();
+    // Also where only a CRITICAL of the reviewer before it stood against the change.
+    rejecting.extend(cycle.overruled.iter().map(String::as_str));
     let rejections =
         rejecting.iter().map(|name| PassedOver { archetype: (*name).to_owned(), why: why(name) });
     let failed = cycle.failed.iter().filter(|name| !rejecting.contains(name.as_str()));
@@ -230,7 +232,9 @@ pub(crate) fn would_land(run: &Run, cycle: &Cycle, weighed: &[Finding]) -> bool 
 
 fn against(cycle: &Cycle, weighed: &[Finding]) -> Against {
     let critical = |finding: &&Finding| finding.severity == Severity::Critical;
-    let counts = |finding: &Finding| finding.severity >= Severity::Warning && cycle.rejects(&finding.source);
+    // The WARNINGs of a reviewer that a person passed over are named.
+    let rejects = |name: &str| cycle.rejects(name) && !cycle.overruled.contains(name);
+    let counts = |finding: &Finding| finding.severity >= Severity::Warning && rejects(&finding.source);
     Against {
         critical: weighed.iter().any(|finding| critical(&finding)),
         critical_by_program: weighed.iter().filter(critical).any(|finding| finding.source == PROGRAM),

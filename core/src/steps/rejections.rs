@@ -1,7 +1,8 @@
 //! Objections that would be passed over, or that alone keep a change from landing, with too little to show (J-04, J-07): a
-//! rejection of which nothing counts, a CRITICAL at a line that has nothing in common with it, and a finding beside the change.
-//! The reviewer is asked once, with what became of each of its findings. If it insists, a person decides; a finding beside the
-//! change then counts as INFO. `docs/rules/objections.md`.
+//! rejection of which nothing counts, a CRITICAL at a line that has nothing in common with it, a finding beside the change, and a
+//! CRITICAL with nothing but a place that the successor of its author does not have. The reviewer is asked once, with what became
+//! of each of its findings. If it insists, a person decides; a finding beside the change then counts as INFO.
+//! `docs/rules/objections.md`.
 //!
 //! Asked only where the answer decides. Where the change goes into another cycle anyway, the objection has had its way.
 
@@ -32,7 +33,7 @@ pub(crate) fn in_check(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
          causes the problem. Withdraw the others. Your verdict is your own: if you still object without evidence, a person \
          decides.",
         objection.problem(),
-        became(run, cycle, name, review).join("\n")
+        became(run, cycle, name, Some(review)).join("\n")
     );
     let decision = format!("the {name} is asked for evidence once before the change lands");
     Some(vec![point(name, "J-04", note, decision)])
@@ -47,7 +48,7 @@ pub(crate) fn in_review(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
     let note = format!(
         "Findings of yours are about files that the change does not touch:\n\n{}\n\nFor each of them that holds, name the line \
          of the change that causes the problem (`path:line`), or show a command with its output. Withdraw the others.",
-        became(run, cycle, name, review).join("\n")
+        became(run, cycle, name, Some(review)).join("\n")
     );
     Some(vec![point(name, "J-04", note, format!("the {name} is asked for evidence once"))])
 }
@@ -62,11 +63,15 @@ struct Objection<'a> {
     rejects: bool,
     /// Some of its findings count, though too little shows them.
     has_findings_that_count: bool,
+    /// All of these are of the reviewer before it.
+    left_behind: bool,
 }
 
 impl Objection<'_> {
     fn problem(&self) -> &'static str {
-        if self.has_findings_that_count {
+        if self.left_behind {
+            "You review in place of another, and nothing but a CRITICAL of that review holds the change"
+        } else if self.has_findings_that_count {
             "The change is held by findings of yours that show too little"
         } else {
             "You rejected the change, and none of your findings counts against it"
@@ -82,6 +87,8 @@ fn unanswered<'a>(run: &Run, cycle: &'a Cycle) -> Option<Objection<'a>> {
     }
     let names: BTreeSet<&str> =
         cycle.reviewers().into_iter().map(|(name, _)| name).chain(cycle.rejecting()).collect();
+    let names: BTreeSet<&str> =
+        cycle.left_behind().map(|finding| finding.source.as_str()).chain(names).collect();
     // A rejection whose findings a person accepted has its answer.
     let (weighed, stated) = (act::standing(run, cycle), cycle.weighed());
     let lands_with_all = act::would_land(run, cycle, &weighed);
@@ -101,6 +108,8 @@ fn unanswered<'a>(run: &Run, cycle: &'a Cycle) -> Option<Objection<'a>> {
                 archetype: name,
                 rejects: cycle.rejects(name),
                 has_findings_that_count,
+                left_behind: has_findings_that_count
+                    && weak.iter().all(|finding| is_left_behind(cycle, finding)),
             });
             shown.iter_mut().filter(|finding| weak.contains(&&**finding)).for_each(|finding| {
                 finding.severity =
@@ -127,7 +136,19 @@ fn unproven<'a>(run: &Run, cycle: &'a Cycle, name: &str) -> Vec<&'a Finding> {
             && !cycle.downgrades.contains_key(&key)
             && (evidence::is_unrelated(finding) || is_beside(finding, changed.as_ref()))
     });
-    weak.map(|(_, finding)| finding).collect()
+    let left_behind = cycle.left_behind().filter(|finding| finding.source == name);
+    let bare = left_behind
+        .filter(|finding| !(shows(finding) && changed.as_ref().is_some_and(|all| all.touch(finding))));
+    weak.map(|(_, finding)| finding).chain(bare).collect()
+}
+
+/// Verified, and its author shows more than a place: a place alone does not tell it from a complaint.
+fn shows(finding: &Finding) -> bool {
+    evidence::shows_something(finding) && evidence::is_verified(finding)
+}
+
+fn is_left_behind(cycle: &Cycle, finding: &Finding) -> bool {
+    cycle.left_behind().any(|left| left == finding)
 }
 
 /// The files of the work, where they are known.
@@ -147,6 +168,9 @@ fn ask_a_person(run: &Run, cycle: &Cycle, objection: &Objection<'_>) -> Vec<Conc
     let findings = counted(u32::try_from(count).unwrap_or(u32::MAX), "finding");
     let holds = if objection.rejects { "rejects the change" } else { "holds the change" };
     let detail = match (review, objection.has_findings_that_count) {
+        (_, _) if objection.left_behind => {
+            format!("the {name} was replaced or skipped with a CRITICAL that nobody has shown or withdrawn")
+        }
         (None, _) => format!("the {name} rejected the version before and did not look at this one"),
         (Some(_), true) => format!("the {name} {holds} with {findings}, and the CRITICAL shows too little"),
         (Some(_), false) => {
@@ -162,20 +186,29 @@ fn ask_a_person(run: &Run, cycle: &Cycle, objection: &Objection<'_>) -> Vec<Conc
              anything else lets them count and is passed on to the agents.",
             crate::projections::view::capital(&detail)
         ),
-        details: review.map(|review| became(run, cycle, name, review)).unwrap_or_default(),
+        details: if review.is_some() || objection.left_behind {
+            became(run, cycle, name, review)
+        } else {
+            Vec::new()
+        },
         unanswered: Outcome { status: RunStatus::AwaitingAnswer, reason, detail },
     };
     asks(run, question, RunStatus::Stopped, reason)
 }
 
 /// Each finding, and why it does not count.
-fn became(run: &Run, cycle: &Cycle, name: &str, review: &Review) -> Vec<String> {
+fn became(run: &Run, cycle: &Cycle, name: &str, review: Option<&Review>) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let changed = changed(run);
     let accepted = !run.corrections.accepted.is_empty();
     // The order in which they were written decides nothing (D-13).
-    let mut findings: Vec<(u32, &Finding)> = (0_u32..).zip(&review.findings).collect();
+    let own = review.map_or(&[][..], |review| review.findings.as_slice());
+    let mut findings: Vec<(u32, &Finding)> = (0_u32..).zip(own).collect();
+    // Their numbers are no answer's.
+    let left_behind = cycle.left_behind().filter(|finding| finding.source == name);
+    findings.extend(left_behind.map(|finding| (u32::MAX, finding)));
     findings.sort_by(|(_, a), (_, b)| b.severity.cmp(&a.severity).then_with(|| a.cmp(b)));
+    let all = findings.len();
     for (index, finding) in findings.into_iter().take(NAMED) {
         let key = (name.to_owned(), index);
         let tried = cycle.trials.get(&key).map(|(trial, ..)| *trial);
@@ -189,6 +222,7 @@ fn became(run: &Run, cycle: &Cycle, name: &str, review: &Review) -> Vec<String> 
             (_, Some(Unfounded::RequiredEvidenceMissing)) => "lacks the kind of evidence its category needs",
             (_, Some(Unfounded::LineUnrelated)) => "the cited line has nothing in common with it",
             (_, Some(Unfounded::BesideTheChange)) => "beside the change",
+            (_, None) if index == u32::MAX => "of the reviewer that was replaced or skipped",
             (_, None) if finding.severity == Severity::Info => "INFO is advice",
             (_, None) if evidence::is_unrelated(finding) => "the cited line has nothing in common with it",
             (_, None) if is_beside(finding, changed.as_ref()) => {
@@ -205,7 +239,7 @@ fn became(run: &Run, cycle: &Cycle, name: &str, review: &Review) -> Vec<String> 
     if lines.is_empty() {
         lines.push("It has no findings.".to_owned());
     }
-    let more = review.findings.len().saturating_sub(NAMED);
+    let more = all.saturating_sub(NAMED);
     if more > 0 {
         lines.push(format!("and {more} more"));
     }

@@ -674,7 +674,8 @@ impl World {
         let (round, archetype) = (self.round(), start.archetype.as_str());
         let mut findings: Vec<Finding> =
             round.findings.iter().filter(|finding| finding.source == archetype).cloned().collect();
-        let asked = start.purpose == Purpose::Correct;
+        // Not corrected for a shadow.
+        let asked = start.purpose == Purpose::Correct && start.note.contains("Withdraw the others");
         match self.when_asked.as_str() {
             "shows" if asked => findings.iter_mut().for_each(shows),
             "withdraws" if asked => findings.clear(),
@@ -761,7 +762,7 @@ fn shows(finding: &mut Finding) {
     finding.evidence = "`let next = input[0];`".to_owned();
 }
 
-/// `[reviewer:]<letter>[! or .][? or ~ or ^][(category)]`.
+/// `[reviewer:]<letter>[! or .][? or ~ or ^][= or "][(category)]`.
 pub(crate) fn finding(word: &str) -> Finding {
     let (source, rest) = word.split_once(':').unwrap_or(("guardian", word));
     let (mark, category) = match rest.split_once('(') {
@@ -772,12 +773,13 @@ pub(crate) fn finding(word: &str) -> Finding {
     let letter = marks.next().filter(char::is_ascii_uppercase);
     let letter = letter.unwrap_or_else(|| panic!("'{word}' is not a finding")).to_ascii_lowercase();
     let (mut severity, mut founded) = (Severity::Warning, true);
-    let (mut related, mut changed, mut quoted) = (None, true, false);
+    let (mut related, mut changed, mut quoted, mut quotes) = (None, true, false, None);
     for mark in marks {
         match mark {
             '~' => related = Some(false),
             '^' => changed = false,
             '=' => quoted = true,
+            '"' => quotes = Some("let next = input[0];".to_owned()),
             '!' => severity = Severity::Critical,
             '.' => severity = Severity::Info,
             '?' => founded = false,
@@ -785,7 +787,8 @@ pub(crate) fn finding(word: &str) -> Finding {
         }
     }
     let file = if changed { format!("src/{letter}.rs") } else { format!("other/{letter}.rs") };
-    let citation = Citation { file: file.clone(), line: 10, quote: None, holds: Some(true), related };
+    let shown = quotes.as_ref().map(|code| format!(": `{code}`")).unwrap_or_default();
+    let citation = Citation { file: file.clone(), line: 10, quote: quotes, holds: Some(true), related };
     Finding {
         source: source.to_owned(),
         location: format!("{file}:10"),
@@ -794,7 +797,7 @@ pub(crate) fn finding(word: &str) -> Finding {
         severity,
         category: category.to_owned(),
         flaw: None,
-        description: format!("input{letter} breaks parser{letter} loudly{letter}"),
+        description: format!("input{letter} breaks parser{letter} loudly{letter}{shown}"),
         fix: format!("check input{letter}"),
         evidence: if quoted { "`let next = input[0];`".to_owned() } else { String::new() },
         citations: if founded { vec![citation] } else { Vec::new() },

@@ -147,14 +147,29 @@ struct Cycle<'a> {
     /// What was held against the version before; and CRITICALs of answers that their authors did not give again.
     before: Vec<(&'a str, Severity, &'a Finding)>,
     rejected_before: BTreeSet<&'a str>,
-    /// The last says whether the present answer surely lacks it.
-    kept: Vec<(&'a str, &'a Finding, bool)>,
+    kept: Vec<LeftBehind<'a>>,
+    /// Those of them that their successor is asked about, until it has answered.
+    asked_about: Vec<LeftBehind<'a>>,
     /// Answers that were set aside, and who answers instead is another.
     replaced: BTreeSet<&'a str>,
     weakened: BTreeMap<(&'a str, u32), Severity>,
 }
 
+/// A CRITICAL of an answer that its author did not give again.
+#[derive(Clone, Copy)]
+struct LeftBehind<'a> {
+    author: &'a str,
+    finding: &'a Finding,
+    severity: Severity,
+    /// Whether the answers since surely lack it.
+    sure: bool,
+}
+
 impl<'a> Cycle<'a> {
+    fn left_behind(&self) -> impl Iterator<Item = &LeftBehind<'a>> {
+        self.kept.iter().chain(&self.asked_about)
+    }
+
     fn set_aside(&mut self, name: &'a str) {
         if let Some(answer) = self.answers.remove(name) {
             self.shadowed.insert(name, answer);
@@ -167,7 +182,7 @@ impl<'a> Cycle<'a> {
     /// Findings that are open although the present answers do not have them.
     fn still_open(&self) -> impl Iterator<Item = (&'a str, Severity, &'a Finding)> {
         let unseen = self.before.iter().filter(|(name, ..)| !self.answers.contains_key(name));
-        unseen.copied().chain(self.kept.iter().map(|(name, finding, _)| (*name, finding.severity, *finding)))
+        unseen.copied().chain(self.left_behind().map(|left| (left.author, left.severity, left.finding)))
     }
 
     /// Rejects, or rejected the version before and has not looked since.
@@ -176,23 +191,25 @@ impl<'a> Cycle<'a> {
             || (self.rejected_before.contains(name) && !self.answers.contains_key(name))
     }
 
-    /// CRITICALs in the change, with evidence, of an answer that another author replaced.
-    fn keep(&mut self, name: &'a str, earlier: &'a Answer, work: Option<&Change>) {
+    /// CRITICALs that count, of an answer that another author replaced.
+    fn keep(&mut self, name: &'a str, earlier: &'a Answer) {
         let AnswerBody::Review(review) = &earlier.said else { return };
+        let counts = |finding: &&'a Finding| finding.severity == Severity::Critical && founded(finding);
+        let left = |finding| LeftBehind { author: name, finding, severity: Severity::Critical, sure: true };
+        self.kept.extend(review.findings.iter().filter(counts).map(left));
+        self.compare(name);
+    }
+
+    /// What the present answer may repeat is not surely open beside it.
+    fn compare(&mut self, name: &str) {
         let now = match self.answers.get(name).map(|answer| &answer.said) {
             Some(AnswerBody::Review(review)) => review.findings.as_slice(),
             Some(AnswerBody::Prose | AnswerBody::Proposal(_)) | None => &[],
         };
-        for finding in &review.findings {
+        for left in self.kept.iter_mut().filter(|left| left.author == name) {
+            let finding = left.finding;
             let place = |other: &Finding| other.file == finding.file && other.category == finding.category;
-            let kept = finding.severity == Severity::Critical
-                && (!finding.evidence.is_empty() || finding.reproduction.is_some())
-                && founded(finding)
-                && (objections::in_the_change(work, &finding.file)
-                    || finding.citations.iter().any(|cited| objections::in_the_change(work, &cited.file)));
-            if kept {
-                self.kept.push((name, finding, !now.iter().any(place)));
-            }
+            left.sure &= !now.iter().any(place);
         }
     }
 
@@ -522,7 +539,12 @@ impl<'a> Auditor<'a> {
             QuestionKind::Rejection => {
                 let name = question.archetype.as_str();
                 match text.as_str() {
-                    "land" | "accept" | "go on" | "proceed" => drop(self.cycle.overruled.insert(name)),
+                    "land" | "accept" | "go on" | "proceed" => {
+                        self.cycle.overruled.insert(name);
+                        let left = self.cycle.kept.iter_mut().chain(&mut self.cycle.asked_about);
+                        left.filter(|left| left.author == name)
+                            .for_each(|left| left.severity = Severity::Warning);
+                    }
                     "stop" => {}
                     _ => {
                         self.cycle.weakened.retain(|(source, _), _| *source != name);
@@ -540,7 +562,7 @@ impl<'a> Auditor<'a> {
                     "skip" if matches!(name, "skeptic" | "sage" | "trickster") => {
                         if let Some(earlier) = self.cycle.shadowed.remove(name) {
                             self.cycle.skipped.insert(name);
-                            self.cycle.keep(name, earlier, self.work);
+                            self.cycle.keep(name, earlier);
                         }
                     }
                     _ => drop(self.cycle.replaced.insert(name)),
@@ -570,10 +592,11 @@ impl<'a> Auditor<'a> {
         cycle.verdicts.remove(name);
         cycle.downgraded.retain(|(source, _)| *source != name);
         cycle.weakened.retain(|(source, _), _| *source != name);
-        cycle.kept.retain(|(source, ..)| *source != name);
+        cycle.asked_about.retain(|left| left.author != name);
         cycle.answers.insert(name, answer);
+        cycle.compare(name);
         if let Some(earlier) = earlier {
-            cycle.keep(name, earlier, self.work);
+            cycle.keep(name, earlier);
         }
     }
 
@@ -855,6 +878,7 @@ impl<'a> Auditor<'a> {
                 let (before, rejected_before) = objections;
                 (cycle.before, cycle.rejected_before) = (before, rejected_before);
                 cycle.kept.clear();
+                cycle.asked_about.clear();
                 cycle.answers.retain(|_, answer| !matches!(answer.said, AnswerBody::Review(_)));
                 cycle.evidence_asked.clear();
                 cycle.overruled.clear();
@@ -904,6 +928,7 @@ impl<'a> Auditor<'a> {
             QuestionKind::Rejection => {
                 let name = question.archetype.as_str();
                 let asked = self.cycle.evidence_asked.contains(name) || self.cycle.imported;
+                let asked = asked || self.cycle.skipped.contains(name);
                 holds(
                     asked || !self.accepted.is_empty(),
                     "a reviewer is asked for evidence before a person is",
@@ -1083,7 +1108,7 @@ impl<'a> Auditor<'a> {
                         *name == "guardian" && finding.severity == Severity::Critical && counts
                     };
                     // Those of an author that was replaced stay (D6).
-                    let kept = self.cycle.kept.iter().filter(|(name, ..)| *name == "guardian").count();
+                    let kept = self.cycle.left_behind().filter(|left| left.author == "guardian").count();
                     holds(
                         self.findings().filter(grave).count() + kept >= 2,
                         "A1 needs two CRITICALs of the Guardian",
@@ -1249,6 +1274,9 @@ impl<'a> Auditor<'a> {
                         "a reviewer is asked for evidence once",
                     )?;
                     self.cycle.set_aside(&point.archetype);
+                    let (put, kept) = self.cycle.kept.iter().partition(|left| left.author == point.archetype);
+                    self.cycle.kept = kept;
+                    self.cycle.asked_about.extend::<Vec<_>>(put);
                 }
                 if point.rule == "AF-063" && self.cycle.no_tests_came {
                     self.cycle.last_failure.remove("maker");
@@ -1301,7 +1329,7 @@ impl<'a> Auditor<'a> {
         }
         holds(self.cycle.shadowed.is_empty(), "no cycle is concluded while somebody has to answer anew")?;
         let weighed = self.weighed();
-        let unsure = self.cycle.kept.iter().filter(|(.., sure)| !sure).count();
+        let unsure = self.cycle.left_behind().filter(|left| !left.sure).count();
         // Which findings are the accepted ones is a matter of words; where they are is not.
         let elsewhere = |found: &Finding| {
             self.accepted.iter().all(|known| known.file != found.file || known.category != found.category)

@@ -13,7 +13,6 @@ use archeflow_core::model::{
 use archeflow_core::strategies::review::fingerprint;
 
 use super::promises::founded;
-use super::world::CHANGED;
 
 type Kept = Result<(), String>;
 
@@ -91,8 +90,10 @@ struct Part<'a> {
     replaced: BTreeSet<&'a str>,
     /// Set aside until a person decides.
     escalated: BTreeSet<&'a str>,
-    /// CRITICALs of a replaced author; whether the present answer surely lacks it.
-    kept: Vec<(&'a str, bool)>,
+    /// CRITICALs of a replaced author; whether the answers since surely lack it.
+    kept: Vec<(&'a str, &'a Finding, bool)>,
+    /// Those that their successor is asked about, until it has answered.
+    asked_about: Vec<(&'a str, &'a Finding, bool)>,
     sent: BTreeSet<&'a str>,
     skipped: BTreeSet<&'a str>,
     downgraded: BTreeSet<(&'a str, u32)>,
@@ -157,6 +158,9 @@ impl<'a> Auditor<'a> {
                     self.forget(name);
                     self.part.set_aside.insert(name, answer);
                 }
+                let (put, kept) = self.part.kept.iter().partition(|(author, ..)| *author == name);
+                self.part.kept = kept;
+                self.part.asked_about.extend::<Vec<_>>(put);
             }
             Event::Decision(Decision::CycleBoundary(boundary)) => return self.concludes(boundary),
             Event::Decision(Decision::RunComplete(complete)) => return self.ends(complete),
@@ -208,21 +212,19 @@ impl<'a> Auditor<'a> {
         }
     }
 
-    /// CRITICALs in the change, with evidence, of an answer that another author replaced.
+    /// CRITICALs that count, of an answer that another author replaced.
     fn keep(&mut self, name: &'a str, earlier: &'a Answer) {
-        let of = |answer: &'a Answer| match &answer.said {
-            AnswerBody::Review(review) => review.findings.as_slice(),
-            AnswerBody::Prose | AnswerBody::Proposal(_) => &[],
-        };
-        let now = self.part.answers.get(name).map_or(&[][..], |answer| of(answer));
-        for finding in of(earlier) {
-            let inside = finding.citations.iter().any(|cited| CHANGED.contains(&cited.file.as_str()))
-                || CHANGED.contains(&finding.file.as_str());
-            let shows = !finding.evidence.is_empty() || finding.reproduction.is_some();
+        let counts = |finding: &&'a Finding| finding.severity == Severity::Critical && founded(finding);
+        self.part.kept.extend(found_by(earlier).iter().filter(counts).map(|finding| (name, finding, true)));
+        self.compare(name);
+    }
+
+    /// What the present answer may repeat is not surely open beside it.
+    fn compare(&mut self, name: &str) {
+        let now = self.part.answers.get(name).map_or(&[][..], |answer| found_by(answer));
+        for (_, finding, sure) in self.part.kept.iter_mut().filter(|(author, ..)| *author == name) {
             let alike = |other: &Finding| other.file == finding.file && other.category == finding.category;
-            if finding.severity == Severity::Critical && shows && founded(finding) && inside {
-                self.part.kept.push((name, !now.iter().any(alike)));
-            }
+            *sure &= !now.iter().any(alike);
         }
     }
 
@@ -286,7 +288,8 @@ impl<'a> Auditor<'a> {
                 let name = start.archetype.as_str();
                 let earlier = self.part.set_aside.remove(name).filter(|_| self.part.replaced.remove(name));
                 self.part.answers.insert(name, &complete.answer);
-                self.part.kept.retain(|(source, _)| *source != name);
+                self.part.asked_about.retain(|(author, ..)| *author != name);
+                self.compare(name);
                 if let Some(earlier) = earlier {
                     self.keep(name, earlier);
                 }
@@ -394,12 +397,12 @@ impl<'a> Auditor<'a> {
                 graver[finding.severity as usize] += 1;
             }
         }
-        let sure = self.part.kept.iter().filter(|(_, sure)| *sure).count();
+        let left = self.part.kept.iter().chain(&self.part.asked_about);
+        let (all, sure) = (left.clone().count(), left.filter(|(.., sure)| *sure).count());
         let critical = boundary.critical.checked_sub(graver[2]).map(|more| more as usize);
         // Which findings of a replaced author are accepted, or repeated, is a matter of words.
         let kept = critical.is_some_and(|more| {
-            more <= self.part.kept.len()
-                && (more >= sure || !self.opened.is_none_or(|o| o.accepted.is_empty()))
+            more <= all && (more >= sure || !self.opened.is_none_or(|o| o.accepted.is_empty()))
         });
         holds(
             [boundary.info, boundary.warning] == graver[..2] && kept,
@@ -437,6 +440,13 @@ impl<'a> Auditor<'a> {
             holds((unresolved > 0) == (self.against > 0), "the end lists what stands against the change")?;
         }
         Ok(())
+    }
+}
+
+fn found_by(answer: &Answer) -> &[Finding] {
+    match &answer.said {
+        AnswerBody::Review(review) => &review.findings,
+        AnswerBody::Prose | AnswerBody::Proposal(_) => &[],
     }
 }
 

@@ -1,5 +1,6 @@
 //! The lines of the reviewed tree around what a finding is about, for people.
 
+use archeflow_core::rules::signs::masked;
 use archeflow_core::strategies::review::{Frame, Reviewed};
 
 use crate::git::content::CommitFiles;
@@ -10,6 +11,10 @@ const AROUND: usize = 2;
 /// More findings than anyone reads.
 const AT_MOST: usize = 1_000;
 const LONGEST_LINE: usize = 2_000;
+/// Lines before the first that is shown in which a private key may begin.
+const KEY_LINES: usize = 120;
+/// Of a longer line, so much more is looked at: a key may lie across the cut.
+const ACROSS: usize = 500;
 
 /// One for each finding, in their order; `None` where there is nothing to show.
 pub fn frames(repo: &Repo, reviewed: &Reviewed) -> Vec<Option<Frame>> {
@@ -41,11 +46,43 @@ fn around(tree: &mut CommitFiles<'_>, path: &[u8], line: usize) -> Option<Frame>
         return None;
     }
     let first = line.saturating_sub(AROUND).max(1);
+    let from = first.saturating_sub(KEY_LINES).max(1);
     let mut lines = Vec::new();
-    for number in first..=(line + AROUND).min(count) {
+    for number in from..=(line + AROUND).min(count) {
         let text = tree.line(path, number).ok()??;
-        let text = &text[..text.len().min(LONGEST_LINE)];
+        let text = &text[..text.len().min(LONGEST_LINE + ACROSS)];
         lines.push(String::from_utf8_lossy(text).trim_end_matches('\r').to_owned());
     }
-    Some(Frame { first: u32::try_from(first).ok()?, lines })
+    Some(Frame { first: u32::try_from(first).ok()?, lines: without_keys(&lines, first - from) })
+}
+
+/// These lines but the first ones, without the keys in them (D-07).
+fn without_keys(lines: &[String], first: usize) -> Vec<String> {
+    let told = masked(&lines.join("\n"));
+    let cut = |line: &str| line[..line.floor_char_boundary(LONGEST_LINE)].to_owned();
+    told.split('\n').skip(first).map(cut).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LONGEST_LINE, without_keys};
+
+    fn shown(text: &str, first: usize) -> String {
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        without_keys(&lines, first).join("\n")
+    }
+
+    #[test]
+    fn d_07_the_code_around_a_finding_is_shown_without_its_keys() {
+        let token = format!("ghp_{}", "a1".repeat(18));
+        assert_eq!(
+            shown(&format!("fn f() {{\n    let k = \"{token}\";\n}}"), 0),
+            "fn f() {\n    let k = \"***\";\n}"
+        );
+        let pem = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\nQk3x\n-----END RSA PRIVATE KEY-----\nlast";
+        assert_eq!(shown(pem, 2), "***\n***\nlast", "also where the key began further up");
+        let long = format!("{} {token}", "x".repeat(LONGEST_LINE - 10));
+        assert!(!shown(&long, 0).contains("ghp_"), "also across the cut of a long line");
+        assert_eq!(shown("let total = add(1, 2);", 0), "let total = add(1, 2);");
+    }
 }
