@@ -92,16 +92,31 @@ pub fn look(files: &[ScannedFile<'_>], binary_bytes: u64) -> Signs {
     Signs { seen }
 }
 
-/// A file with the executable bit, or with an ending by which an interpreter or compiler takes it for text.
+/// A file with the executable bit, or with a name by which an interpreter or compiler takes it for text.
 fn is_run(file: &ScannedFile<'_>) -> bool {
-    const ENDINGS: [&str; 42] = [
-        "sh", "bash", "zsh", "fish", "ksh", "ps1", "psm1", "bat", "cmd", "vbs", "py", "pyw", "rb", "pl",
-        "pm", "php", "lua", "tcl", "r", "jl", "js", "mjs", "cjs", "jsx", "ts", "tsx", "rs", "go", "java",
-        "kt", "scala", "swift", "c", "h", "cc", "cpp", "cs", "ex", "exs", "sql", "mk", "gradle",
+    const ENDINGS: [&str; 64] = [
+        "sh", "bash", "zsh", "fish", "ksh", "ps1", "psm1", "bat", "cmd", "vbs", "py", "pyw", "pth", "rb",
+        "erb", "pl", "pm", "php", "lua", "tcl", "r", "jl", "js", "mjs", "cjs", "jsx", "ts", "tsx", "vue",
+        "svelte", "html", "htm", "svg", "xml", "css", "rs", "go", "java", "kt", "scala", "swift", "c", "h",
+        "cc", "cpp", "cs", "ex", "exs", "sql", "mk", "gradle", "cmake", "dart", "zig", "nix", "tf", "yml",
+        "yaml", "toml", "json", "ini", "cfg", "conf", "md",
+    ];
+    const NAMES: [&str; 10] = [
+        "makefile",
+        "gnumakefile",
+        "dockerfile",
+        "containerfile",
+        "rakefile",
+        "gemfile",
+        "jenkinsfile",
+        "vagrantfile",
+        "procfile",
+        "justfile",
     ];
     let name = file.path.trim_matches('"').rsplit('/').next().unwrap_or_default().to_lowercase();
     let ending = name.rsplit_once('.').map(|(_, ending)| ending);
-    file.new_mode & 0o170_111 > 0o100_000 || ending.is_some_and(|ending| ENDINGS.contains(&ending))
+    file.new_mode & 0o170_111 > 0o100_000
+        || ending.map_or(NAMES.contains(&name.as_str()), |ending| ENDINGS.contains(&ending))
 }
 
 /// Changes to what judges the change itself (L-09, R-07): a script that the test command runs or reads in, or the file that says

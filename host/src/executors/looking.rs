@@ -112,7 +112,10 @@ fn judges(repo: &Repo, base: &ObjectId, command: &str) -> Result<BTreeSet<String
     Ok(scripts)
 }
 
-/// The largest file that is read to see what it is, and shown if it is text after all.
+/// The largest file that is shown if it is text after all.
+/// The largest file that is read to see what it is, and how much of it is looked at.
+const READ_AT_MOST: u64 = 64 << 20;
+const BEGINNING: usize = 256 * 1024;
 pub(super) const RECOGNISED_AT_MOST: u64 = 256 * 1024;
 
 /// Whether git shows no line of this file, although it is there.
@@ -125,19 +128,23 @@ fn binary_contents(
     repo: &Repo,
     changed: &[ChangedPath],
 ) -> Result<BTreeMap<usize, BinaryContent>, runner::Error> {
-    let small = |file: &ChangedPath| is_binary(file) && file.size_new <= RECOGNISED_AT_MOST;
+    let looked_at = |file: &ChangedPath| is_binary(file) && file.size_new <= READ_AT_MOST;
     let wanted: Vec<(usize, &ObjectId)> = changed
         .iter()
         .enumerate()
-        .filter(|(_, file)| small(file))
+        .filter(|(_, file)| looked_at(file))
         .map(|(n, file)| (n, &file.new_oid))
         .collect();
     if wanted.is_empty() {
         return Ok(BTreeMap::new());
     }
     let oids: Vec<&ObjectId> = wanted.iter().map(|(_, oid)| *oid).collect();
-    let read = content::read_blobs(repo, &oids)?;
-    Ok(wanted.iter().zip(read).map(|((n, _), bytes)| (*n, BinaryContent::of(&bytes))).collect())
+    let mut begins = vec![Vec::new(); oids.len()];
+    stream_blobs(repo, &oids, &mut |blob, bytes| {
+        let room = BEGINNING.saturating_sub(begins[blob].len());
+        begins[blob].extend_from_slice(&bytes[..bytes.len().min(room)]);
+    })?;
+    Ok(wanted.iter().zip(begins).map(|((n, _), bytes)| (*n, BinaryContent::of(&bytes))).collect())
 }
 
 /// A changed path that many file systems would take for another one of the new tree.
@@ -185,7 +192,7 @@ pub(super) fn left_out_by_diff(
         let content = contents.get(&n).copied().unwrap_or_default();
         let (path, size, kind) = (quote_path(&file.path), file.size_new, content.name());
         out.push_str(&format!("\n[binary file {path}: {size} bytes, {kind}, mode {}]\n", file.new_mode));
-        if content == BinaryContent::Text {
+        if content == BinaryContent::Text && file.size_new <= RECOGNISED_AT_MOST {
             let bytes = content::read_blobs(repo, &[&file.new_oid])?.pop().unwrap_or_default();
             for line in String::from_utf8_lossy(&bytes).lines() {
                 out.push_str(&format!("+{}\n", line.replace('\0', "␀")));
