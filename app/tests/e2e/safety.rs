@@ -51,6 +51,8 @@ fn r_06_r_07_text_that_no_diff_shows_and_tests_that_test_less_do_not_land() {
             "tests_weakened",
         ),
         ("empty", "sh sed -i 's/assert add.*/assert True/' tests/test_calc.py", "tests_weakened"),
+        ("constants", "sh sed -i 's/assert add.*/assert 3 == 3/' tests/test_calc.py", "tests_weakened"),
+        ("an assertion less", "sh sed -i 's/assert_eq.*; }/}/' src/lib.rs", "tests_weakened"),
         (
             "passed over",
             "sh sed -i 's/    assert add(2/    if 0: assert add(2/' tests/test_calc.py",

@@ -6,8 +6,8 @@
 pub use super::content::{BinaryContent, turns_text};
 pub use super::credentials::{credential, masked, without_credentials};
 pub use super::testing::{
-    Strength, adds_a_test, has_tests_inside, is_test_path, steers_collection, strength, strength_in,
-    strength_of_line,
+    Strength, StrengthReader, adds_a_test, has_tests_inside, is_test_path, steers_collection, strength,
+    strength_in, strength_of_line,
 };
 use std::collections::BTreeSet;
 

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use archeflow_core::model::{Change, ChangedFile, Counted, FileStatus, Sign};
-use archeflow_core::rules::signs::{self, BinaryContent, ScannedFile, Strength};
+use archeflow_core::rules::signs::{self, BinaryContent, ScannedFile, Strength, StrengthReader};
 use archeflow_core::split::{LineChunk, LineChunker, PatchSide, Walk};
 
 use super::context::DIFF_AT_MOST;
@@ -112,11 +112,11 @@ fn judges(repo: &Repo, base: &ObjectId, command: &str) -> Result<BTreeSet<String
     Ok(scripts)
 }
 
+pub(super) const RECOGNISED_AT_MOST: u64 = 256 * 1024;
 /// The largest file that is shown if it is text after all.
 /// The largest file that is read to see what it is, and how much of it is looked at.
 const READ_AT_MOST: u64 = 64 << 20;
 const BEGINNING: usize = 256 * 1024;
-pub(super) const RECOGNISED_AT_MOST: u64 = 256 * 1024;
 
 /// Whether git shows no line of this file, although it is there.
 pub(super) fn is_binary(file: &ChangedPath) -> bool {
@@ -317,15 +317,13 @@ fn strengths(
     let old: Vec<usize> = tests().filter(|n| has_text(&changed[*n].old_oid, &changed[*n].old_mode)).collect();
     let new: Vec<usize> = tests().filter(|n| has_text(&changed[*n].new_oid, &changed[*n].new_mode)).collect();
     let oids: Vec<&ObjectId> = old.iter().map(|n| &changed[*n].old_oid).collect();
-    read_strengths(repo, &oids, &mut |blob, line| {
-        let sum = &mut sums[old[blob]].0;
-        *sum = sum.plus(signs::strength_in(&paths[old[blob]], line));
-    })?;
+    let mut readers: Vec<StrengthReader<'_>> = old.iter().map(|n| StrengthReader::new(&paths[*n])).collect();
+    read_strengths(repo, &oids, &mut |blob, line| readers[blob].line(line))?;
+    old.iter().zip(readers).for_each(|(n, reader)| sums[*n].0 = reader.sum);
     let oids: Vec<&ObjectId> = new.iter().map(|n| &changed[*n].new_oid).collect();
-    read_strengths(repo, &oids, &mut |blob, line| {
-        let sum = &mut sums[new[blob]].1;
-        *sum = sum.plus(signs::strength_in(&paths[new[blob]], line));
-    })?;
+    let mut readers: Vec<StrengthReader<'_>> = new.iter().map(|n| StrengthReader::new(&paths[*n])).collect();
+    read_strengths(repo, &oids, &mut |blob, line| readers[blob].line(line))?;
+    new.iter().zip(readers).for_each(|(n, reader)| sums[*n].1 = reader.sum);
     Ok(sums)
 }
 
