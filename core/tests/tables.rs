@@ -794,8 +794,11 @@ fn d_07_raised() {
             new: signs::strength_in(row.get("path"), &text("new text")),
             ..signs::ScannedFile::default()
         };
-        let mut scripts = signs::scripts_of(row.get("test command"));
-        scripts.extend(signs::read_in(&row.get("read in").replace('⏎', "\n")).map(str::to_owned));
+        let command = row.get("test command");
+        let mut scripts = signs::scripts_of(command);
+        let read_in = text("read in").replace('⇥', "\t");
+        let named = scripts.iter().flat_map(|path| signs::named_in(path, &read_in, command));
+        scripts.extend(named.collect::<Vec<_>>());
         let seen = signs::own_judges(&[file], &scripts);
         let names: Vec<&str> = seen.iter().map(|counted| counted.sign.name()).collect();
         row.expect("sign", if names.is_empty() { "none".to_owned() } else { names.join(", ") });

@@ -11,6 +11,7 @@ pub use super::testing::{
 };
 use std::collections::BTreeSet;
 
+use super::testing::keys_of_tests;
 use crate::model::{Counted, FileStatus, Sign, Signs};
 use crate::rules::client_files::configured_client;
 
@@ -129,7 +130,7 @@ pub fn own_judges(files: &[ScannedFile<'_>], scripts: &BTreeSet<String>) -> Vec<
             return true;
         }
         let adds_only = file.status == Some(FileStatus::Modified) && file.removed == 0 && !file.binary;
-        let judges = if path.rsplit('/').next() == Some("package.json") {
+        let judges = if !keys_of_tests(path).is_empty() {
             file.new.named != file.old.named
         } else {
             !adds_only || file.new.escapes > file.old.escapes
@@ -147,12 +148,27 @@ pub fn own_judges(files: &[ScannedFile<'_>], scripts: &BTreeSet<String>) -> Vec<
     files.iter().filter(changes).map(sign).collect()
 }
 
+/// What says which tests are run in projects of Node.
+const OF_NODE: [&str; 11] = [
+    "package.json",
+    "jest.config.js",
+    "jest.config.cjs",
+    "jest.config.mjs",
+    "jest.config.ts",
+    "vitest.config.js",
+    "vitest.config.mjs",
+    "vitest.config.ts",
+    "vitest.config.mts",
+    ".mocharc.json",
+    ".mocharc.yml",
+];
+
 /// What a tool reads to know what it is to run.
 fn read_by(tool: &str) -> &'static [&'static str] {
     match tool {
         "make" | "gmake" => &["Makefile", "makefile", "GNUmakefile"],
-        "npm" | "yarn" | "pnpm" => &["package.json"],
-        "pytest" | "py.test" => &["pytest.ini", "tox.ini"],
+        "npm" | "yarn" | "pnpm" | "npx" | "jest" | "vitest" | "mocha" => &OF_NODE,
+        "pytest" | "py.test" => &["pytest.ini", "tox.ini", "pyproject.toml", "setup.cfg"],
         "just" => &["justfile", "Justfile"],
         "tox" => &["tox.ini"],
         "rake" => &["Rakefile"],
@@ -160,12 +176,91 @@ fn read_by(tool: &str) -> &'static [&'static str] {
     }
 }
 
-/// The file that a line of a shell script reads in: `. lib.sh`, `source ./lib.sh`.
+/// The files of the tree that a file among those that judge a change names as part of it: what a shell script reads in, what the
+/// scripts of `package.json` run, and what a rule of a makefile runs. Which of them exist is left open.
+pub fn named_in(path: &str, text: &str, command: &str) -> BTreeSet<String> {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let inside = |found: BTreeSet<String>| -> BTreeSet<String> {
+        let whole = |path: String| if folder.is_empty() { path } else { format!("{folder}/{path}") };
+        found.into_iter().map(whole).collect()
+    };
+    match name {
+        "package.json" => inside(in_scripts(text)),
+        "Makefile" | "makefile" | "GNUmakefile" => inside(in_rules(text, command)),
+        _ => {
+            let read_in = text.lines().filter_map(read_in).collect::<BTreeSet<_>>();
+            let beside = inside(read_in.iter().map(|path| (*path).to_owned()).collect());
+            read_in.into_iter().map(str::to_owned).chain(beside.iter().map(|path| plain(path))).collect()
+        }
+    }
+}
+
+/// What `"test": "node check.js"` runs.
+fn in_scripts(text: &str) -> BTreeSet<String> {
+    let is_test = |line: &&str| keys_of_tests("package.json").iter().any(|key| line.contains(key));
+    let values = text.lines().flat_map(|line| line.split_inclusive("\",")).filter(is_test);
+    let commands = values.filter_map(|value| value.rsplit_once("\":"));
+    commands.flat_map(|(_, command)| scripts_of(&command.replace("\\\"", "\""))).collect()
+}
+
+/// What the rules that a command of `make` names run, with those that they depend on, and what is included.
+fn in_rules(text: &str, command: &str) -> BTreeSet<String> {
+    let mut wanted: BTreeSet<&str> = command.split_whitespace().collect();
+    // Rules may stand before those that need them.
+    for _ in 0..RULES_DEEP {
+        for (names, needs) in text.lines().filter_map(rule) {
+            if names.split_whitespace().any(|name| wanted.contains(name)) {
+                wanted.extend(needs.split_whitespace());
+            }
+        }
+    }
+    let (mut found, mut runs) = (BTreeSet::new(), false);
+    for line in text.lines() {
+        if let Some((names, _)) = rule(line) {
+            runs = names.split_whitespace().any(|name| wanted.contains(name));
+        } else if let Some(recipe) = line.strip_prefix('\t').filter(|_| runs) {
+            found.extend(scripts_of(recipe.trim_start_matches(['@', '-', '+'])));
+        }
+        let included = line.trim_start_matches('-').strip_prefix("include ");
+        found.extend(included.into_iter().flat_map(str::split_whitespace).map(str::to_owned));
+    }
+    found
+}
+
+/// The names of a rule of a makefile, and what it needs.
+fn rule(line: &str) -> Option<(&str, &str)> {
+    let (names, needs) = line.split_once(':').filter(|_| !line.starts_with(['\t', '#']))?;
+    (!needs.starts_with('=')).then_some((names, needs))
+}
+
+/// How far rules that need others are followed.
+const RULES_DEEP: usize = 5;
+
+/// The file that a line of a shell script reads in: `. lib.sh`, `source ./lib.sh`, `. "$(dirname "$0")/lib.sh"`.
 pub fn read_in(line: &str) -> Option<&str> {
-    let line = line.trim_start();
-    let rest = line.strip_prefix(". ").or_else(|| line.strip_prefix("source "))?;
-    let path = rest.split_whitespace().next()?.trim_matches(['"', '\'', ';']);
-    Some(path.trim_start_matches("./"))
+    let begins = |part: &&str| part.starts_with(". ") || part.starts_with("source ");
+    let parts = line.split([';', '&', '|']).map(|part| part.trim_start().trim_start_matches("then "));
+    // `. "$(cd "$(dirname "$0")" && pwd)/lib.sh"` is one command.
+    let mut parts = line.contains("pwd)").then(|| line.trim_start()).into_iter().chain(parts);
+    let (_, rest) = parts.find(begins)?.split_once(' ')?;
+    // What a variable or a command says is left out: it is the folder.
+    let behind = rest.rfind(['$', ')', '}']).map_or("", |at| rest.get(at + 1..).unwrap_or_default());
+    let path = if behind.is_empty() { rest } else { behind.split_once('/').map_or(behind, |(_, path)| path) };
+    let path = path.split_whitespace().next()?.trim_matches(['"', '\'', ';']);
+    Some(path.trim_start_matches("./")).filter(|path| !path.is_empty())
+}
+
+/// A path without `.` and `..`.
+fn plain(path: &str) -> String {
+    let mut parts = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
 }
 
 /// What runs a script that follows it.

@@ -304,11 +304,20 @@ pub fn strength_of_line(line: &str) -> Strength {
     }
 }
 
-/// The checksum of a line that says what `npm test` runs; nothing in other files.
+/// Keys with which a file says, among other things, what is run as the tests.
+pub(super) fn keys_of_tests(path: &str) -> &'static [&'static str] {
+    match path.rsplit('/').next().unwrap_or_default() {
+        "package.json" => &["\"test\"", "\"test:", "\"pretest", "\"posttest"],
+        "pyproject.toml" | "setup.cfg" => {
+            &["testpaths", "addopts", "python_files", "python_classes", "python_functions", "norecursedirs"]
+        }
+        _ => &[],
+    }
+}
+
+/// The checksum of a line that says what `npm test` runs, or what pytest collects; nothing in other files.
 fn names_tests(path: &str, line: &str) -> u64 {
-    let is_named = path.trim_matches('"').ends_with("package.json")
-        && ["\"test\"", "\"test:", "\"pretest", "\"posttest"].iter().any(|key| line.contains(key));
-    if !is_named {
+    if !keys_of_tests(path).iter().any(|key| line.contains(key)) {
         return 0;
     }
     line.trim()
@@ -321,15 +330,6 @@ fn is_empty(line: &str) -> bool {
     let bare = ["assert True", "assert 1"].iter().find_map(|mark| line.strip_prefix(mark));
     bare.is_some_and(|rest| rest.trim_start().is_empty() || rest.trim_start().starts_with([',', ';', '#']))
         || EMPTY.iter().any(|mark| line.contains(mark))
-}
-
-/// How often the mark that is there most often is in a line; some marks are parts of others.
-fn count(line: &str, marks: &[&str]) -> u32 {
-    marks.iter().map(|mark| marked(line, mark)).max().unwrap_or(0)
-}
-
-/// How often a mark is in a line, not as the end of a longer word: `wait(` is no `it(`.
-fn marked(line: &str, mark: &str) -> u32 {
         || compares_constants(line)
 }
 
@@ -380,6 +380,15 @@ fn compares_constants(line: &str) -> bool {
             .contains(&word)
     };
     words().any(is_constant) && words().all(|word| is_constant(word) || is_frame(word))
+}
+
+/// How often the mark that is there most often is in a line; some marks are parts of others.
+fn count(line: &str, marks: &[&str]) -> u32 {
+    marks.iter().map(|mark| marked(line, mark)).max().unwrap_or(0)
+}
+
+/// How often a mark is in a line, not as the end of a longer word: `wait(` is no `it(`.
+fn marked(line: &str, mark: &str) -> u32 {
     let word = mark.starts_with(|c: char| c.is_ascii_alphanumeric());
     let begins = |(at, _): &(usize, &str)| {
         let before = line.get(..*at).and_then(|before| before.chars().next_back());

@@ -94,26 +94,25 @@ pub fn change_of(
     })
 }
 
-/// Scripts that read in others are followed so far.
-const READ_IN_AT_MOST: usize = 20;
+/// So many files are read to see what they run or read in.
+const READ_IN_AT_MOST: usize = 60;
 
 /// What judges the change: the scripts that the test command runs, and those that they read in.
 fn judges(repo: &Repo, base: &ObjectId, command: &str) -> Result<BTreeSet<String>, runner::Error> {
     let mut scripts = signs::scripts_of(command);
     let mut left: Vec<String> = scripts.iter().cloned().collect();
     let mut tree = content::CommitFiles::open(repo, base).cap(RECOGNISED_AT_MOST);
-    while let Some(path) = left.pop().filter(|_| scripts.len() < READ_IN_AT_MOST) {
+    for _ in 0..READ_IN_AT_MOST {
+        let Some(path) = left.pop() else { break };
         let Some(text) = tree.bytes(path.as_bytes())? else { continue };
-        for line in String::from_utf8_lossy(text).lines() {
-            let read_in = signs::read_in(line).map(str::to_owned);
-            left.extend(read_in.filter(|path| scripts.insert(path.clone())));
-        }
+        let named = signs::named_in(&path, &String::from_utf8_lossy(text), command);
+        left.extend(named.into_iter().filter(|path| scripts.insert(path.clone())));
     }
     Ok(scripts)
 }
 
-pub(super) const RECOGNISED_AT_MOST: u64 = 256 * 1024;
 /// The largest file that is shown if it is text after all.
+pub(super) const RECOGNISED_AT_MOST: u64 = 256 * 1024;
 /// The largest file that is read to see what it is, and how much of it is looked at.
 const READ_AT_MOST: u64 = 64 << 20;
 const BEGINNING: usize = 256 * 1024;
