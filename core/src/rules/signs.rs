@@ -6,11 +6,12 @@
 pub use super::content::{BinaryContent, turns_text};
 pub use super::credentials::{credential, masked, without_credentials};
 pub use super::testing::{
-    Strength, adds_a_test, has_tests_inside, is_test_path, steers_collection, strength, strength_in,
-    strength_of_line,
+    Strength, StrengthReader, adds_a_test, has_tests_inside, is_test_path, steers_collection, strength,
+    strength_in, strength_of_line,
 };
 use std::collections::BTreeSet;
 
+use super::testing::keys_of_tests;
 use crate::model::{Counted, FileStatus, Sign, Signs};
 use crate::rules::client_files::configured_client;
 
@@ -92,16 +93,31 @@ pub fn look(files: &[ScannedFile<'_>], binary_bytes: u64) -> Signs {
     Signs { seen }
 }
 
-/// A file with the executable bit, or with an ending by which an interpreter or compiler takes it for text.
+/// A file with the executable bit, or with a name by which an interpreter or compiler takes it for text.
 fn is_run(file: &ScannedFile<'_>) -> bool {
-    const ENDINGS: [&str; 42] = [
-        "sh", "bash", "zsh", "fish", "ksh", "ps1", "psm1", "bat", "cmd", "vbs", "py", "pyw", "rb", "pl",
-        "pm", "php", "lua", "tcl", "r", "jl", "js", "mjs", "cjs", "jsx", "ts", "tsx", "rs", "go", "java",
-        "kt", "scala", "swift", "c", "h", "cc", "cpp", "cs", "ex", "exs", "sql", "mk", "gradle",
+    const ENDINGS: [&str; 64] = [
+        "sh", "bash", "zsh", "fish", "ksh", "ps1", "psm1", "bat", "cmd", "vbs", "py", "pyw", "pth", "rb",
+        "erb", "pl", "pm", "php", "lua", "tcl", "r", "jl", "js", "mjs", "cjs", "jsx", "ts", "tsx", "vue",
+        "svelte", "html", "htm", "svg", "xml", "css", "rs", "go", "java", "kt", "scala", "swift", "c", "h",
+        "cc", "cpp", "cs", "ex", "exs", "sql", "mk", "gradle", "cmake", "dart", "zig", "nix", "tf", "yml",
+        "yaml", "toml", "json", "ini", "cfg", "conf", "md",
+    ];
+    const NAMES: [&str; 10] = [
+        "makefile",
+        "gnumakefile",
+        "dockerfile",
+        "containerfile",
+        "rakefile",
+        "gemfile",
+        "jenkinsfile",
+        "vagrantfile",
+        "procfile",
+        "justfile",
     ];
     let name = file.path.trim_matches('"').rsplit('/').next().unwrap_or_default().to_lowercase();
     let ending = name.rsplit_once('.').map(|(_, ending)| ending);
-    file.new_mode & 0o170_111 > 0o100_000 || ending.is_some_and(|ending| ENDINGS.contains(&ending))
+    file.new_mode & 0o170_111 > 0o100_000
+        || ending.map_or(NAMES.contains(&name.as_str()), |ending| ENDINGS.contains(&ending))
 }
 
 /// What judges a change, by path: what the test command runs, and what that reads in.
@@ -109,6 +125,28 @@ fn is_run(file: &ScannedFile<'_>) -> bool {
 pub struct Judges {
     pub run: BTreeSet<String>,
     pub read_in: BTreeSet<String>,
+}
+
+impl Judges {
+    /// What the command itself names.
+    pub fn of(command: &str) -> Judges {
+        Judges { run: scripts_of(command), read_in: BTreeSet::new() }
+    }
+
+    pub fn contains(&self, path: &str) -> bool {
+        self.run.contains(path) || self.read_in.contains(path)
+    }
+
+    /// Takes in what a file among them names, and returns what is new.
+    pub fn take_in(&mut self, path: &str, text: &str, command: &str) -> Vec<String> {
+        let runs =
+            read_by("make").iter().chain(read_by("npm")).any(|name| path.rsplit('/').next() == Some(*name));
+        let named =
+            named_in(path, text, command).into_iter().filter(|path| !self.contains(path)).collect::<Vec<_>>();
+        let known = if runs { &mut self.run } else { &mut self.read_in };
+        known.extend(named.iter().cloned());
+        named
+    }
 }
 
 /// Changes to what judges the change itself (L-09, R-07): a script that the test command runs or reads in, or the file that says
@@ -123,7 +161,7 @@ pub fn own_judges(files: &[ScannedFile<'_>], judges: &Judges) -> Vec<Counted> {
         }
         let adds_only = file.status == Some(FileStatus::Modified) && file.removed == 0 && !file.binary;
         let escapes = file.new.escapes > file.old.escapes;
-        let counts = if path.rsplit('/').next() == Some("package.json") {
+        let counts = if !keys_of_tests(path).is_empty() {
             file.new.named != file.old.named
         } else {
             !adds_only || escapes
@@ -143,12 +181,27 @@ pub fn own_judges(files: &[ScannedFile<'_>], judges: &Judges) -> Vec<Counted> {
     files.iter().filter(changes).map(sign).collect()
 }
 
+/// What says which tests are run in projects of Node.
+const OF_NODE: [&str; 11] = [
+    "package.json",
+    "jest.config.js",
+    "jest.config.cjs",
+    "jest.config.mjs",
+    "jest.config.ts",
+    "vitest.config.js",
+    "vitest.config.mjs",
+    "vitest.config.ts",
+    "vitest.config.mts",
+    ".mocharc.json",
+    ".mocharc.yml",
+];
+
 /// What a tool reads to know what it is to run.
 fn read_by(tool: &str) -> &'static [&'static str] {
     match tool {
         "make" | "gmake" => &["Makefile", "makefile", "GNUmakefile"],
-        "npm" | "yarn" | "pnpm" => &["package.json"],
-        "pytest" | "py.test" => &["pytest.ini", "tox.ini"],
+        "npm" | "yarn" | "pnpm" | "npx" | "jest" | "vitest" | "mocha" => &OF_NODE,
+        "pytest" | "py.test" => &["pytest.ini", "tox.ini", "pyproject.toml", "setup.cfg"],
         "just" => &["justfile", "Justfile"],
         "tox" => &["tox.ini"],
         "rake" => &["Rakefile"],
@@ -156,12 +209,91 @@ fn read_by(tool: &str) -> &'static [&'static str] {
     }
 }
 
-/// The file that a line of a shell script reads in: `. lib.sh`, `source ./lib.sh`.
+/// The files of the tree that a file among those that judge a change names as part of it: what a shell script reads in, what the
+/// scripts of `package.json` run, and what a rule of a makefile runs. Which of them exist is left open.
+fn named_in(path: &str, text: &str, command: &str) -> BTreeSet<String> {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let inside = |found: BTreeSet<String>| -> BTreeSet<String> {
+        let whole = |path: String| if folder.is_empty() { path } else { format!("{folder}/{path}") };
+        found.into_iter().map(whole).collect()
+    };
+    match name {
+        "package.json" => inside(in_scripts(text)),
+        "Makefile" | "makefile" | "GNUmakefile" => inside(in_rules(text, command)),
+        _ => {
+            let read_in = text.lines().filter_map(read_in).collect::<BTreeSet<_>>();
+            let beside = inside(read_in.iter().map(|path| (*path).to_owned()).collect());
+            read_in.into_iter().map(str::to_owned).chain(beside.iter().map(|path| plain(path))).collect()
+        }
+    }
+}
+
+/// What `"test": "node check.js"` runs.
+fn in_scripts(text: &str) -> BTreeSet<String> {
+    let is_test = |line: &&str| keys_of_tests("package.json").iter().any(|key| line.contains(key));
+    let values = text.lines().flat_map(|line| line.split_inclusive("\",")).filter(is_test);
+    let commands = values.filter_map(|value| value.rsplit_once("\":"));
+    commands.flat_map(|(_, command)| scripts_of(&command.replace("\\\"", "\""))).collect()
+}
+
+/// What the rules that a command of `make` names run, with those that they depend on, and what is included.
+fn in_rules(text: &str, command: &str) -> BTreeSet<String> {
+    let mut wanted: BTreeSet<&str> = command.split_whitespace().collect();
+    // Rules may stand before those that need them.
+    for _ in 0..RULES_DEEP {
+        for (names, needs) in text.lines().filter_map(rule) {
+            if names.split_whitespace().any(|name| wanted.contains(name)) {
+                wanted.extend(needs.split_whitespace());
+            }
+        }
+    }
+    let (mut found, mut runs) = (BTreeSet::new(), false);
+    for line in text.lines() {
+        if let Some((names, _)) = rule(line) {
+            runs = names.split_whitespace().any(|name| wanted.contains(name));
+        } else if let Some(recipe) = line.strip_prefix('\t').filter(|_| runs) {
+            found.extend(scripts_of(recipe.trim_start_matches(['@', '-', '+'])));
+        }
+        let included = line.trim_start_matches('-').strip_prefix("include ");
+        found.extend(included.into_iter().flat_map(str::split_whitespace).map(str::to_owned));
+    }
+    found
+}
+
+/// The names of a rule of a makefile, and what it needs.
+fn rule(line: &str) -> Option<(&str, &str)> {
+    let (names, needs) = line.split_once(':').filter(|_| !line.starts_with(['\t', '#']))?;
+    (!needs.starts_with('=')).then_some((names, needs))
+}
+
+/// How far rules that need others are followed.
+const RULES_DEEP: usize = 5;
+
+/// The file that a line of a shell script reads in: `. lib.sh`, `source ./lib.sh`, `. "$(dirname "$0")/lib.sh"`.
 pub fn read_in(line: &str) -> Option<&str> {
-    let line = line.trim_start();
-    let rest = line.strip_prefix(". ").or_else(|| line.strip_prefix("source "))?;
-    let path = rest.split_whitespace().next()?.trim_matches(['"', '\'', ';']);
-    Some(path.trim_start_matches("./"))
+    let begins = |part: &&str| part.starts_with(". ") || part.starts_with("source ");
+    let parts = line.split([';', '&', '|']).map(|part| part.trim_start().trim_start_matches("then "));
+    // `. "$(cd "$(dirname "$0")" && pwd)/lib.sh"` is one command.
+    let mut parts = line.contains("pwd)").then(|| line.trim_start()).into_iter().chain(parts);
+    let (_, rest) = parts.find(begins)?.split_once(' ')?;
+    // What a variable or a command says is left out: it is the folder.
+    let behind = rest.rfind(['$', ')', '}']).map_or("", |at| rest.get(at + 1..).unwrap_or_default());
+    let path = if behind.is_empty() { rest } else { behind.split_once('/').map_or(behind, |(_, path)| path) };
+    let path = path.split_whitespace().next()?.trim_matches(['"', '\'', ';']);
+    Some(path.trim_start_matches("./")).filter(|path| !path.is_empty())
+}
+
+/// A path without `.` and `..`.
+fn plain(path: &str) -> String {
+    let mut parts = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
 }
 
 /// What runs a script that follows it.

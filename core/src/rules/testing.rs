@@ -1,9 +1,9 @@
 //! How much a text tests, line by line, and where tests are (D-07, R-07). Frameworks differ in how a case, an assertion and a case
 //! that does not run are written; these are the marks of the common ones.
 
-const CASES: [&str; 24] = [
+const CASES: [&str; 38] = [
     "#[test]",
-    "#[tokio::test]",
+    "#[tokio::test",
     "#[rstest",
     "#[test_case",
     "def test",
@@ -26,8 +26,22 @@ const CASES: [&str; 24] = [
     "TEST_F(",
     "TEST_CASE(",
     "public function test",
+    "::test]",
+    "func Fuzz",
+    "func Example",
+    "it.each",
+    "test.each",
+    "it.concurrent",
+    "test.concurrent",
+    "@RepeatedTest",
+    "[TestCase",
+    "#[Test]",
+    "TEST_P(",
+    "TYPED_TEST(",
+    "BOOST_AUTO_TEST_CASE(",
+    "RUN_TEST(",
 ];
-const ASSERTS: [&str; 13] = [
+const ASSERTS: [&str; 19] = [
     "assert",
     "Assert.",
     "expect(",
@@ -41,6 +55,12 @@ const ASSERTS: [&str; 13] = [
     "REQUIRE(",
     "CHECK(",
     "raise unless",
+    "is_expected",
+    ".Should(",
+    "TEST_ASSERT",
+    "BOOST_CHECK",
+    "BOOST_REQUIRE",
+    "#require(",
 ];
 /// They hold whatever is tested.
 const EMPTY: [&str; 11] = [
@@ -57,10 +77,23 @@ const EMPTY: [&str; 11] = [
     "XCTAssertTrue(true)",
 ];
 /// A case is skipped, expected to fail, or left out because others are to run alone.
-const SKIPS: [&str; 35] = [
+const SKIPS: [&str; 69] = [
     "#[ignore",
-    ".skip(",
-    ".only(",
+    "it.skip",
+    "test.skip",
+    "describe.skip",
+    "suite.skip",
+    "context.skip",
+    "concurrent.skip",
+    "this.skip(",
+    "t.skip(",
+    "->skip(",
+    "it.only",
+    "test.only",
+    "describe.only",
+    "suite.only",
+    "context.only",
+    "concurrent.only",
     ".todo(",
     ".failing(",
     "pytest.skip",
@@ -93,9 +126,31 @@ const SKIPS: [&str; 35] = [
     "XCTSkip",
     "markTestSkipped",
     "markTestIncomplete",
+    "#[should_panic",
+    "#[cfg(any())]",
+    ".skipIf(",
+    ".runIf(",
+    ".fails(",
+    "importorskip",
+    "skip \"",
+    "skip '",
+    ", :skip",
+    "tag :skip",
+    "skip: true",
+    "todo: true",
+    "xcontext",
+    "fcontext",
+    "@EnabledIf",
+    "enabled=false",
+    "enabled = false",
+    "assumeTrue(",
+    "assumeFalse(",
+    "\"[.]\"",
+    ".disabled(",
 ];
 /// The same where it begins a line: a case that ends, or is passed over, before it tests anything.
-const ENDS: [&str; 4] = ["if 0:", "if False:", "if (false)", "if false {"];
+const ENDS: [&str; 8] =
+    ["if 0:", "if False:", "if (false)", "if false {", "#if 0", "#if false", "#define NDEBUG", "//go:build"];
 
 /// How much a text tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -153,20 +208,83 @@ pub fn strength(text: &str) -> Strength {
     text.lines().fold(Strength::default(), |sum, line| sum.plus(strength_of_line(line)))
 }
 
-/// Of a line of this file. Beside the code that it tests, only what is a test by its own mark counts.
-pub fn strength_in(path: &str, line: &str) -> Strength {
-    let strength = Strength { named: names_tests(path, line), ..strength_of_line(line) };
-    if is_test_path(path) || !has_tests_inside(path) {
-        return strength;
+/// Of a whole file.
+pub fn strength_in(path: &str, text: &str) -> Strength {
+    let mut reader = StrengthReader::new(path);
+    text.lines().for_each(|line| reader.line(line));
+    reader.sum
+}
+
+/// Reads a file line by line.
+#[derive(Debug)]
+pub struct StrengthReader<'a> {
+    path: &'a str,
+    /// What ends the comment of several lines that is being read.
+    comment: Option<&'static str>,
+    pub sum: Strength,
+}
+
+impl<'a> StrengthReader<'a> {
+    pub fn new(path: &'a str) -> StrengthReader<'a> {
+        StrengthReader { path: path.trim_matches('"'), comment: None, sum: Strength::default() }
     }
-    let skips = u32::from(line.trim_start().starts_with("#[ignore"));
-    Strength { asserts: 0, does: 0, escapes: 0, skips, ..strength }
+
+    pub fn line(&mut self, line: &str) {
+        if !self.is_comment(line) {
+            self.sum = self.sum.plus(self.of(line));
+        }
+    }
+
+    /// Beside the code that it tests, only what is a test by its own mark counts, and assertions behind the first of them.
+    fn of(&self, line: &str) -> Strength {
+        let strength = Strength { named: names_tests(self.path, line), ..strength_of_line(line) };
+        if is_test_path(self.path) || !has_tests_inside(self.path) {
+            return strength;
+        }
+        let own = ["#[ignore", "#[should_panic", "#[cfg(any())]"];
+        let skips = u32::from(own.iter().any(|mark| line.trim_start().starts_with(mark)));
+        let asserts = if self.sum.cases > 0 { strength.asserts } else { 0 };
+        Strength { asserts, does: 0, escapes: 0, skips, ..strength }
+    }
+
+    /// Whether a line is of a comment that began before it, or begins one that does not end in it.
+    fn is_comment(&mut self, line: &str) -> bool {
+        if let Some(end) = self.comment {
+            self.comment = Some(end).filter(|end| !line.contains(end));
+            return true;
+        }
+        let line = line.trim_start();
+        let is_python = self.path.ends_with(".py");
+        let marks =
+            [("/*", "*/", is_like_c(self.path)), ("\"\"\"", "\"\"\"", is_python), ("'''", "'''", is_python)];
+        let opens = |(start, end, known): &(&str, &'static str, bool)| {
+            let rest = line.strip_prefix(start).filter(|_| *known)?;
+            (!rest.contains(end)).then_some(*end)
+        };
+        self.comment = marks.iter().find_map(opens);
+        self.comment.is_some()
+    }
+}
+
+/// A language in which `/*` begins a comment. In a shell it begins a pattern.
+fn is_like_c(path: &str) -> bool {
+    const ENDINGS: [&str; 22] = [
+        "rs", "c", "h", "cc", "cpp", "cxx", "hpp", "cs", "java", "kt", "kts", "scala", "swift", "go", "js",
+        "mjs", "cjs", "jsx", "ts", "tsx", "dart", "php",
+    ];
+    path.rsplit_once('.').is_some_and(|(_, ending)| ENDINGS.contains(&ending))
 }
 
 /// Whole-line comments do not count: commenting a test out is taking it out.
 pub fn strength_of_line(line: &str) -> Strength {
     let line = line.trim_start();
-    if line.starts_with("//") || (line.starts_with('#') && !line.starts_with("#[")) {
+    // They look like comments of other languages.
+    if ["#if ", "#define NDEBUG", "//go:build"].iter().any(|mark| line.starts_with(mark)) {
+        let ends = ENDS.iter().any(|mark| line.starts_with(mark));
+        return Strength { skips: u32::from(ends), ..Strength::default() };
+    }
+    let is_macro = ["#[", "#expect(", "#require("].iter().any(|mark| line.starts_with(mark));
+    if line.starts_with("//") || (line.starts_with('#') && !is_macro) {
         return Strength::default();
     }
     // What only prints does not test: `echo 1 passed`.
@@ -175,8 +293,8 @@ pub fn strength_of_line(line: &str) -> Strength {
     let idle = prints
         || is_empty_function(line)
         || matches!(line.trim_end(), "" | "exit 0" | "exit" | "true" | ":" | "set -e" | "pass" | "return 0");
-    let ends =
-        matches!(line.trim_end(), "return" | "return;") || ENDS.iter().any(|start| line.starts_with(start));
+    let ends = matches!(line.trim_end(), "return" | "return;" | "skip")
+        || ENDS.iter().any(|start| line.starts_with(start));
     Strength {
         cases: count(line, &CASES),
         asserts: if is_empty(line) { 0 } else { count(line, &ASSERTS) },
@@ -195,11 +313,20 @@ fn is_empty_function(line: &str) -> bool {
     })
 }
 
-/// The checksum of a line that says what `npm test` runs; nothing in other files.
+/// Keys with which a file says, among other things, what is run as the tests.
+pub(super) fn keys_of_tests(path: &str) -> &'static [&'static str] {
+    match path.rsplit('/').next().unwrap_or_default() {
+        "package.json" => &["\"test\"", "\"test:", "\"pretest", "\"posttest"],
+        "pyproject.toml" | "setup.cfg" => {
+            &["testpaths", "addopts", "python_files", "python_classes", "python_functions", "norecursedirs"]
+        }
+        _ => &[],
+    }
+}
+
+/// The checksum of a line that says what `npm test` runs, or what pytest collects; nothing in other files.
 fn names_tests(path: &str, line: &str) -> u64 {
-    let is_named = path.trim_matches('"').ends_with("package.json")
-        && ["\"test\"", "\"test:", "\"pretest", "\"posttest"].iter().any(|key| line.contains(key));
-    if !is_named {
+    if !keys_of_tests(path).iter().any(|key| line.contains(key)) {
         return 0;
     }
     line.trim()
@@ -212,6 +339,56 @@ fn is_empty(line: &str) -> bool {
     let bare = ["assert True", "assert 1"].iter().find_map(|mark| line.strip_prefix(mark));
     bare.is_some_and(|rest| rest.trim_start().is_empty() || rest.trim_start().starts_with([',', ';', '#']))
         || EMPTY.iter().any(|mark| line.contains(mark))
+        || compares_constants(line)
+}
+
+/// An assertion that names nothing but constants: `assertEqual(3, 3)`. One that goes on in the next line names what it tests there.
+fn compares_constants(line: &str) -> bool {
+    let begins = ASSERTS.iter().filter_map(|mark| line.find(mark)).min();
+    let line = begins.and_then(|at| line.get(at..)).unwrap_or(line);
+    let (open, closed) = (line.matches('(').count(), line.matches(')').count());
+    if open > closed || line.replace("$this", "").contains('$') || line.contains("#{") {
+        return false;
+    }
+    // Every other part is within quotation marks.
+    let bare: String = line.split(['"', '\'']).step_by(2).collect::<Vec<_>>().join(" 0 ");
+    let words = || bare.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+    let is_constant = |word: &str| {
+        word.starts_with(|c: char| c.is_ascii_digit()) || ["true", "True", "false", "False"].contains(&word)
+    };
+    let is_frame = |word: &str| {
+        [
+            "self", "this", "t", "not", "is", "in", "and", "or", "eq", "to", "equal", "ok", "require",
+            "public", "static",
+        ]
+        .contains(&word)
+            || [
+                "assert",
+                "Assert",
+                "expect",
+                "EXPECT_",
+                "ASSERT_",
+                "XCTAssert",
+                "REQUIRE",
+                "CHECK",
+                "TEST_ASSERT",
+            ]
+            .iter()
+            .any(|start| word.starts_with(start))
+            || [
+                "toBe",
+                "toEqual",
+                "toStrictEqual",
+                "strictEqual",
+                "deepEqual",
+                "Equal",
+                "AreEqual",
+                "True",
+                "IsTrue",
+            ]
+            .contains(&word)
+    };
+    words().any(is_constant) && words().all(|word| is_constant(word) || is_frame(word))
 }
 
 /// How often the mark that is there most often is in a line; some marks are parts of others.

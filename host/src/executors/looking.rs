@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use archeflow_core::model::{Change, ChangedFile, Counted, FileStatus, Sign};
-use archeflow_core::rules::signs::{self, BinaryContent, Judges, ScannedFile, Strength};
+use archeflow_core::rules::signs::{self, BinaryContent, Judges, ScannedFile, Strength, StrengthReader};
 use archeflow_core::split::{LineChunk, LineChunker, PatchSide, Walk};
 
 use super::context::DIFF_AT_MOST;
@@ -44,9 +44,7 @@ pub fn change_of(
     let paths: Vec<String> = changed.iter().map(|file| quote_path(&file.path)).collect();
     let added = Added::look(repo, base, commit, &paths)?;
     let judges = wanted.test_command.map(|command| judges(repo, base, command)).transpose()?;
-    let judged = |path: &str| {
-        judges.as_ref().is_some_and(|judges| judges.run.contains(path) || judges.read_in.contains(path))
-    };
+    let judged = |path: &str| judges.as_ref().is_some_and(|judges| judges.contains(path));
     let is_read = |path: &str| {
         signs::is_test_path(path)
             || signs::has_tests_inside(path)
@@ -96,26 +94,27 @@ pub fn change_of(
     })
 }
 
-/// Scripts that read in others are followed so far.
-const READ_IN_AT_MOST: usize = 20;
+/// So many files are read to see what they run or read in.
+const READ_IN_AT_MOST: usize = 60;
 
 /// What judges the change: the scripts that the test command runs, and those that they read in.
 fn judges(repo: &Repo, base: &ObjectId, command: &str) -> Result<Judges, runner::Error> {
-    let mut judges = Judges { run: signs::scripts_of(command), ..Judges::default() };
+    let mut judges = Judges::of(command);
     let mut left: Vec<String> = judges.run.iter().cloned().collect();
     let mut tree = content::CommitFiles::open(repo, base).cap(RECOGNISED_AT_MOST);
-    while let Some(path) = left.pop().filter(|_| judges.read_in.len() < READ_IN_AT_MOST) {
+    for _ in 0..READ_IN_AT_MOST {
+        let Some(path) = left.pop() else { break };
         let Some(text) = tree.bytes(path.as_bytes())? else { continue };
-        for line in String::from_utf8_lossy(text).lines() {
-            let read_in = signs::read_in(line).map(str::to_owned);
-            left.extend(read_in.filter(|path| judges.read_in.insert(path.clone())));
-        }
+        left.extend(judges.take_in(&path, &String::from_utf8_lossy(text), command));
     }
     Ok(judges)
 }
 
-/// The largest file that is read to see what it is, and shown if it is text after all.
+/// The largest file that is shown if it is text after all.
 pub(super) const RECOGNISED_AT_MOST: u64 = 256 * 1024;
+/// The largest file that is read to see what it is, and how much of it is looked at.
+const READ_AT_MOST: u64 = 64 << 20;
+const BEGINNING: usize = 256 * 1024;
 
 /// Whether git shows no line of this file, although it is there.
 pub(super) fn is_binary(file: &ChangedPath) -> bool {
@@ -127,19 +126,23 @@ fn binary_contents(
     repo: &Repo,
     changed: &[ChangedPath],
 ) -> Result<BTreeMap<usize, BinaryContent>, runner::Error> {
-    let small = |file: &ChangedPath| is_binary(file) && file.size_new <= RECOGNISED_AT_MOST;
+    let looked_at = |file: &ChangedPath| is_binary(file) && file.size_new <= READ_AT_MOST;
     let wanted: Vec<(usize, &ObjectId)> = changed
         .iter()
         .enumerate()
-        .filter(|(_, file)| small(file))
+        .filter(|(_, file)| looked_at(file))
         .map(|(n, file)| (n, &file.new_oid))
         .collect();
     if wanted.is_empty() {
         return Ok(BTreeMap::new());
     }
     let oids: Vec<&ObjectId> = wanted.iter().map(|(_, oid)| *oid).collect();
-    let read = content::read_blobs(repo, &oids)?;
-    Ok(wanted.iter().zip(read).map(|((n, _), bytes)| (*n, BinaryContent::of(&bytes))).collect())
+    let mut begins = vec![Vec::new(); oids.len()];
+    stream_blobs(repo, &oids, &mut |blob, bytes| {
+        let room = BEGINNING.saturating_sub(begins[blob].len());
+        begins[blob].extend_from_slice(&bytes[..bytes.len().min(room)]);
+    })?;
+    Ok(wanted.iter().zip(begins).map(|((n, _), bytes)| (*n, BinaryContent::of(&bytes))).collect())
 }
 
 /// A changed path that many file systems would take for another one of the new tree.
@@ -187,7 +190,7 @@ pub(super) fn left_out_by_diff(
         let content = contents.get(&n).copied().unwrap_or_default();
         let (path, size, kind) = (quote_path(&file.path), file.size_new, content.name());
         out.push_str(&format!("\n[binary file {path}: {size} bytes, {kind}, mode {}]\n", file.new_mode));
-        if content == BinaryContent::Text {
+        if content == BinaryContent::Text && file.size_new <= RECOGNISED_AT_MOST {
             let bytes = content::read_blobs(repo, &[&file.new_oid])?.pop().unwrap_or_default();
             for line in String::from_utf8_lossy(&bytes).lines() {
                 out.push_str(&format!("+{}\n", line.replace('\0', "␀")));
@@ -312,15 +315,13 @@ fn strengths(
     let old: Vec<usize> = tests().filter(|n| has_text(&changed[*n].old_oid, &changed[*n].old_mode)).collect();
     let new: Vec<usize> = tests().filter(|n| has_text(&changed[*n].new_oid, &changed[*n].new_mode)).collect();
     let oids: Vec<&ObjectId> = old.iter().map(|n| &changed[*n].old_oid).collect();
-    read_strengths(repo, &oids, &mut |blob, line| {
-        let sum = &mut sums[old[blob]].0;
-        *sum = sum.plus(signs::strength_in(&paths[old[blob]], line));
-    })?;
+    let mut readers: Vec<StrengthReader<'_>> = old.iter().map(|n| StrengthReader::new(&paths[*n])).collect();
+    read_strengths(repo, &oids, &mut |blob, line| readers[blob].line(line))?;
+    old.iter().zip(readers).for_each(|(n, reader)| sums[*n].0 = reader.sum);
     let oids: Vec<&ObjectId> = new.iter().map(|n| &changed[*n].new_oid).collect();
-    read_strengths(repo, &oids, &mut |blob, line| {
-        let sum = &mut sums[new[blob]].1;
-        *sum = sum.plus(signs::strength_in(&paths[new[blob]], line));
-    })?;
+    let mut readers: Vec<StrengthReader<'_>> = new.iter().map(|n| StrengthReader::new(&paths[*n])).collect();
+    read_strengths(repo, &oids, &mut |blob, line| readers[blob].line(line))?;
+    new.iter().zip(readers).for_each(|(n, reader)| sums[*n].1 = reader.sum);
     Ok(sums)
 }
 
