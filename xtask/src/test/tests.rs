@@ -6,7 +6,7 @@ use super::*;
 fn a_full_disk_is_named_before_anything_is_built() {
     let root = Path::new("/repository");
     let gb = |number: u64| number * 1_000_000_000;
-    let said = |free, built| enough_space(root, free, built);
+    let said = |free, built| tools::enough_space(root, free, built);
     assert_eq!(said(None, 0), Ok("free space unknown".to_owned()));
     assert_eq!(said(Some(gb(50)), gb(4)), Ok("50.0 GB free, at most 6.0 GB more are needed".to_owned()));
     assert_eq!(said(Some(gb(3)), 0), Ok("WARNING: 3.0 GB free, at most 10.0 GB more are needed".to_owned()));
@@ -46,7 +46,7 @@ fn flags_leave_steps_out_and_unknown_words_are_errors() {
 #[test]
 fn a_step_that_doubles_is_named() {
     let step = Step { minutes: 5, ..STEPS[0] };
-    let said = |seconds| over_budget(&step, Duration::from_secs(seconds));
+    let said = |seconds| budget::over(&step, Duration::from_secs(seconds));
     assert_eq!((said(0), said(599)), (None, None));
     let why = said(600).unwrap_or_default();
     assert!(why.contains("for 10 minutes, twice the 5"), "{why}");
