@@ -213,6 +213,8 @@ fn r_01_a_sandbox_within_does_not_uncover_the_settings_of_the_kernel() -> io::Re
         "unshare -Urm sh -c 'mount -o remount,bind,rw /proc/sys; : > /proc/sys/kernel/panic'",
         "unshare -Urmpf sh -c 'mount -t proc proc /proc && : > /proc/sys/kernel/panic'",
         "mkdir p && unshare -Urmpf sh -c 'mount --bind /proc p && : > p/sys/kernel/panic'",
+        // Root writes to them by its number alone, and ends and freezes what is in them.
+        "mkdir c && unshare -UrmC mount -t cgroup2 none c",
     ] {
         let scene = Scene::new()?;
         let ended = scene.run(&bwrap(), scene.policy(maker), script);

@@ -158,13 +158,20 @@ pub(super) fn programs(scope: FilterScope) -> io::Result<[BpfProgram; 2]> {
         refused.insert(libc::SYS_prlimit64, vec![limits_of_others()?]);
         absent.extend(SHARED.iter().map(|call| (*call, Vec::new())));
     }
+    // Whoever has a namespace for control groups of its own may mount them, and as root freeze and end every program of the
+    // machine by them.
+    let mut namespaces = libc::CLONE_NEWCGROUP;
     if !scope.nested_sandboxes {
         refused.extend(BUILDING.iter().map(|call| (*call, Vec::new())));
-        let flags = u64::from(libc::CLONE_NEWUSER.cast_unsigned());
-        refused.insert(libc::SYS_clone, any_of([has(0, flags)].into_iter())?);
-        // Its flags lie in memory, where a filter can't look; every library goes on with `clone`.
-        absent.insert(libc::SYS_clone3, Vec::new());
+        namespaces = libc::CLONE_NEWUSER;
     }
+    let flags = u64::from(namespaces.cast_unsigned());
+    refused.insert(libc::SYS_clone, any_of([has(0, flags)].into_iter())?);
+    if scope.nested_sandboxes {
+        refused.insert(libc::SYS_unshare, any_of([has(0, flags)].into_iter())?);
+    }
+    // Its flags lie in memory, where a filter can't look; every library goes on with `clone`.
+    absent.insert(libc::SYS_clone3, Vec::new());
     if !scope.modes {
         refused.extend(MODES.iter().chain(&MODES_OF_OLD).map(|call| (*call, Vec::new())));
     }
