@@ -135,7 +135,7 @@ fn said(ended: &JobEnd) -> String {
 }
 
 /// What must fail at both levels, and leave everything as it was.
-const STOPPED: [(&str, &str); 13] = [
+const STOPPED: [(&str, &str); 14] = [
     ("changing a setting of the kernel", ": > /proc/sys/kernel/panic"),
     ("reading the user's keys", "cat $VICTIM/.ssh/id_rsa"),
     ("listing what lies beside", "ls $VICTIM"),
@@ -145,6 +145,7 @@ const STOPPED: [(&str, &str); 13] = [
     ("writing the user's objects", "echo x > $USERS/.git/objects/x"),
     ("removing what is outside", "rm $VICTIM/.ssh/id_rsa"),
     ("killing this program", "kill -0 $OUTER"),
+    ("limiting this program", "prlimit --pid $OUTER --core=0:0"),
     ("reading this program's environment", "cat /proc/$OUTER/environ"),
     ("mounting", "mount -t tmpfs none /mnt"),
     ("writing the system", "echo x > /usr/x"),
@@ -212,6 +213,8 @@ fn r_01_a_sandbox_within_does_not_uncover_the_settings_of_the_kernel() -> io::Re
         "unshare -Urm sh -c 'mount -o remount,bind,rw /proc/sys; : > /proc/sys/kernel/panic'",
         "unshare -Urmpf sh -c 'mount -t proc proc /proc && : > /proc/sys/kernel/panic'",
         "mkdir p && unshare -Urmpf sh -c 'mount --bind /proc p && : > p/sys/kernel/panic'",
+        // Root writes to them by its number alone, and ends and freezes what is in them.
+        "mkdir c && unshare -UrmC mount -t cgroup2 none c",
     ] {
         let scene = Scene::new()?;
         let ended = scene.run(&bwrap(), scene.policy(maker), script);
@@ -250,6 +253,29 @@ fn s_12_shared_memory_of_others_is_not_there() -> io::Result<()> {
     Ok(())
 }
 
+const SYSTEM_V: &str = "
+import ctypes, sys
+queue = ctypes.CDLL(None).msgget(int(sys.argv[1]), 0o1600)
+print(queue)
+sys.exit(queue < 0)
+";
+
+/// Queues of System V are found by their number. With Landlock there is no place for own ones apart from everybody's.
+#[test]
+fn s_12_queues_of_others_are_not_there() -> io::Result<()> {
+    for (level, has_own) in [(bwrap(), true), (landlock(), false)] {
+        let scene = Scene::new()?;
+        fs::write(scene.at("tree/v.py"), SYSTEM_V)?;
+        // A new one of nobody's number, which goes with its namespace.
+        let ended = scene.run(&level, scene.policy(SandboxPolicy::for_command), "python3 v.py 0");
+        assert_eq!(ended.cause == Cause::Exited(0), has_own, "{} {}", level.line(), said(&ended));
+        if let (false, Ok(queue)) = (has_own, said(&ended).trim().parse::<u32>()) {
+            outside(Path::new("/"), &[], &format!("ipcrm -q {queue}"));
+        }
+    }
+    Ok(())
+}
+
 const SOCKETS: &str = "
 import socket, sys
 what, value = sys.argv[1], sys.argv[2]
@@ -257,6 +283,15 @@ if what == 'connect':
     socket.create_connection(('127.0.0.1', int(value)), 5)
 elif what == 'abstract':
     s = socket.socket(socket.AF_UNIX); s.connect('\\0' + value)
+elif what == 'file':
+    s = socket.socket(socket.AF_UNIX); s.connect(value)
+elif what == 'sent':
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.sendto(b'x', value)
+elif what in ('pair', 'raw'):
+    kind = socket.SOCK_DGRAM if what == 'pair' else socket.SOCK_RAW
+    s, _ = socket.socketpair(socket.AF_UNIX, kind); s.sendto(b'x', value)
+elif what == 'streams':
+    a, b = socket.socketpair(); a.send(b'x'); b.recv(1)
 elif what == 'own':
     s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(); socket.create_connection(s.getsockname(), 5)
 elif what == 'udp':
@@ -304,6 +339,38 @@ fn s_12_m_c14_m_s9_the_network_is_a_loopback_of_its_own() -> io::Result<()> {
     assert_eq!(policy.network, SandboxNetwork::Full);
     let ended = scene.run(&bwrap(), policy, &format!("python3 s.py connect {port}"));
     assert_eq!(ended.cause, Cause::Exited(0), "{}", said(&ended));
+    Ok(())
+}
+
+/// Landlock lets a program connect to sockets that it can't open, such as that of the user's service manager, which starts
+/// programs outside (M-S9). Pairs for a program's own children work.
+#[test]
+fn s_12_m_s9_sockets_that_are_files_are_not_reached() -> io::Result<()> {
+    use std::os::unix::net::{UnixDatagram, UnixListener};
+    for level in [bwrap(), landlock()] {
+        for full_network in [false, true] {
+            let mut scene = Scene::new()?;
+            scene.choice.full_network = full_network;
+            fs::write(scene.at("tree/s.py"), SOCKETS)?;
+            let (file, queue) = (scene.at("file"), scene.at("queue"));
+            let _server = UnixListener::bind(&file)?;
+            let receiver = UnixDatagram::bind(&queue)?;
+            receiver.set_nonblocking(true)?;
+            let rows = [
+                ("file", &file, false),
+                ("sent", &queue, false),
+                ("pair", &queue, false),
+                ("raw", &queue, false),
+            ];
+            for (what, path, works) in rows.into_iter().chain([("streams", &file, true)]) {
+                let script = format!("python3 s.py {what} {}", path.display());
+                let ended = scene.run(&level, scene.policy(SandboxPolicy::for_command), &script);
+                let line = level.line();
+                assert_eq!(ended.cause == Cause::Exited(0), works, "{what}: {line} {}", said(&ended));
+                assert!(receiver.recv(&mut [0; 8]).is_err(), "{what}: {line}");
+            }
+        }
+    }
     Ok(())
 }
 

@@ -280,7 +280,12 @@ pub(super) fn filters(nested_sandboxes: bool) -> io::Result<Vec<Vec<u8>>> {
     if let Some(programs) = made.get() {
         return Ok(programs.clone());
     }
-    let scope = filter::FilterScope { nested_sandboxes, network: filter::FilteredNetwork::Full, modes: true };
+    let scope = filter::FilterScope {
+        nested_sandboxes,
+        own_namespaces: true,
+        network: filter::FilteredNetwork::Full,
+        modes: true,
+    };
     let programs: Vec<Vec<u8>> = filter::programs(scope)?.iter().map(filter::bytes).collect();
     Ok(made.get_or_init(|| programs).clone())
 }

@@ -1,8 +1,8 @@
 //! Where there are no user namespaces: Landlock, a filter of system calls and limits, which this program puts on itself
 //! before it becomes the other one.
 //!
-//! It keeps less than `bwrap` does: the machine's processes stay visible, there is no loopback and no terminal of its own,
-//! permissions of files outside can be changed, and a client can't build a sandbox of its own in it.
+//! It keeps less than `bwrap` does: the machine's processes stay visible, there is no loopback, socket, shared memory or
+//! terminal of its own, permissions of files outside can be changed, and a client can't build a sandbox of its own in it.
 
 use std::ffi::OsString;
 use std::fs::File;

@@ -43,8 +43,8 @@ impl SandboxLevel {
             Self::Bubblewrap { .. } => "sandbox: bubblewrap".to_owned(),
             Self::Seatbelt => "sandbox: Seatbelt (sandbox-exec)".to_owned(),
             Self::Landlock { why, remedy } => format!(
-                "sandbox: Landlock and seccomp only, because {why}; commands can't use loopback ports and can see other \
-                 processes, and Codex can't be started. To get the whole sandbox: {remedy}"
+                "sandbox: Landlock and seccomp only, because {why}; commands can't use loopback ports or \
+                 unix sockets and can see other processes, and Codex can't be started. To get the whole sandbox: {remedy}"
             ),
             Self::Absent { why, remedy } => format!("sandbox: none, because {why}. {remedy}"),
         }

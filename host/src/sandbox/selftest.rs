@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::bwrap::SYSTEM;
 use crate::nonce::nonce;
 use crate::platform::removal::remove_tree;
+use crate::platform::socket::{self, UnixListener, UnixStream};
 use crate::platform::{files as os, inherited, kernel, terminal};
 
 /// The hidden subcommand.
@@ -35,6 +36,9 @@ pub(super) struct Attempts {
     terminals: Vec<PathBuf>,
     /// A port of this machine at which something listens.
     port: Option<u16>,
+    /// A socket that is a file, which nobody showed it either.
+    #[serde(default)]
+    socket: Option<PathBuf>,
 }
 
 /// What is there to be found, as long as this is.
@@ -43,7 +47,7 @@ pub(super) struct Bait {
     /// The folder that is shown.
     pub(super) private: PathBuf,
     pub(super) attempts: Attempts,
-    _listener: Option<TcpListener>,
+    _listeners: (Option<TcpListener>, Option<UnixListener>),
 }
 
 impl Bait {
@@ -58,14 +62,17 @@ impl Bait {
         fs::write(&secret, "nobody's business\n")?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok();
         let port = listener.as_ref().and_then(|listener| Some(listener.local_addr().ok()?.port()));
+        let place = folder.join("socket");
+        let local = socket::bind(&place).ok();
         let home = std::env::home_dir().filter(|home| is_apart(home, &private));
         let attempts = Attempts {
             outside: [Some(secret), home].into_iter().flatten().collect(),
             settings: kernel::SETTINGS.map(PathBuf::from).to_vec(),
             terminals: terminals(own_terminals),
             port,
+            socket: local.is_some().then_some(place),
         };
-        Ok(Bait { folder, private, attempts, _listener: listener })
+        Ok(Bait { folder, private, attempts, _listeners: (listener, local) })
     }
 }
 
@@ -117,6 +124,9 @@ impl Attempts {
         if let Some(path) = self.terminals.iter().find(|path| terminal::can_open(path)) {
             return Some(format!("the terminal {} is open inside the sandbox", path.display()));
         }
+        if self.socket.as_ref().is_some_and(|path| UnixStream::connect(path).is_ok()) {
+            return Some("the sandbox reaches sockets of other programs".to_owned());
+        }
         let reaches = self.port.is_some_and(is_reached);
         reaches.then(|| "the sandbox reaches the network of this machine".to_owned())
     }
@@ -153,6 +163,7 @@ mod tests {
             (Attempts { settings: vec![setting], ..nothing.clone() }, "can be changed"),
             (Attempts { terminals: vec!["/dev/ptmx".into()], ..nothing.clone() }, "the terminal /dev/ptmx"),
             (Attempts { port: all.port, ..nothing.clone() }, "network"),
+            (Attempts { socket: all.socket.clone(), ..nothing.clone() }, "sockets of other programs"),
         ];
         for (attempts, words) in rows {
             // The test program has files open, which would be found first.

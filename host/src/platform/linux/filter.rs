@@ -58,9 +58,27 @@ const BUILDING: [i64; 12] = [
     libc::SYS_mount_setattr,
 ];
 
+/// Memory, queues and counters that programs find by a number or a name which is no path. Without a namespace of their own
+/// they are everybody's, and Landlock does not know them.
+const SHARED: [i64; 13] = [
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+
 /// Of calls that name files by path, which Landlock does not stop. `fchmod` is not among them: what it changes was
 /// opened, and opening is stopped.
-const MODES: [i64; 9] = [
+const MODES: [i64; 12] = [
     libc::SYS_fchmodat,
     SYS_FCHMODAT2,
     libc::SYS_fchownat,
@@ -70,14 +88,26 @@ const MODES: [i64; 9] = [
     libc::SYS_lremovexattr,
     libc::SYS_utimensat,
     libc::SYS_fchown,
+    SYS_SETXATTRAT,
+    SYS_REMOVEXATTRAT,
+    SYS_FILE_SETATTR,
 ];
 
-/// Newer than the list of the library; the number is the same everywhere.
+/// Newer than the list of the library; the numbers are the same everywhere.
 const SYS_FCHMODAT2: i64 = 452;
+const SYS_SETXATTRAT: i64 = 463;
+const SYS_REMOVEXATTRAT: i64 = 466;
+const SYS_FILE_SETATTR: i64 = 469;
 
 #[cfg(target_arch = "x86_64")]
-const MODES_OF_OLD: [i64; 5] =
-    [libc::SYS_chmod, libc::SYS_chown, libc::SYS_lchown, libc::SYS_utime, libc::SYS_utimes];
+const MODES_OF_OLD: [i64; 6] = [
+    libc::SYS_chmod,
+    libc::SYS_chown,
+    libc::SYS_lchown,
+    libc::SYS_utime,
+    libc::SYS_utimes,
+    libc::SYS_futimesat,
+];
 #[cfg(not(target_arch = "x86_64"))]
 const MODES_OF_OLD: [i64; 0] = [];
 
@@ -92,6 +122,8 @@ const TERMINAL: [u64; 2] = [0x5412, 0x541c];
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FilterScope {
     pub(super) nested_sandboxes: bool,
+    /// Whether sockets, shared memory and processes of others are out of sight anyway.
+    pub(super) own_namespaces: bool,
     pub(super) network: FilteredNetwork,
     /// Permissions and owners by path.
     pub(super) modes: bool,
@@ -111,7 +143,7 @@ pub(super) fn programs(scope: FilterScope) -> io::Result<[BpfProgram; 2]> {
     let mut refused: Rules = NEVER.iter().map(|call| (*call, Vec::new())).collect();
     let mut absent: Rules = ABSENT.iter().map(|call| (*call, Vec::new())).collect();
     refused.insert(libc::SYS_ioctl, any_of(TERMINAL.iter().map(|request| is(1, *request)))?);
-    let mut sockets = vec![other_sockets(scope.network != FilteredNetwork::None)?];
+    let mut sockets = vec![other_sockets(scope)?];
     if scope.network == FilteredNetwork::Connections {
         sockets.extend(unconnected()?);
         // What is sent while connecting goes past the rule for connections.
@@ -121,13 +153,25 @@ pub(super) fn programs(scope: FilterScope) -> io::Result<[BpfProgram; 2]> {
         }
     }
     refused.insert(libc::SYS_socket, sockets);
+    if !scope.own_namespaces {
+        refused.insert(libc::SYS_socketpair, sending_pairs()?);
+        refused.insert(libc::SYS_prlimit64, vec![limits_of_others()?]);
+        absent.extend(SHARED.iter().map(|call| (*call, Vec::new())));
+    }
+    // Whoever has a namespace for control groups of its own may mount them, and as root freeze and end every program of the
+    // machine by them.
+    let mut namespaces = libc::CLONE_NEWCGROUP;
     if !scope.nested_sandboxes {
         refused.extend(BUILDING.iter().map(|call| (*call, Vec::new())));
-        let flags = u64::from(libc::CLONE_NEWUSER.cast_unsigned());
-        refused.insert(libc::SYS_clone, any_of([has(0, flags)].into_iter())?);
-        // Its flags lie in memory, where a filter can't look; every library goes on with `clone`.
-        absent.insert(libc::SYS_clone3, Vec::new());
+        namespaces = libc::CLONE_NEWUSER;
     }
+    let flags = u64::from(namespaces.cast_unsigned());
+    refused.insert(libc::SYS_clone, any_of([has(0, flags)].into_iter())?);
+    if scope.nested_sandboxes {
+        refused.insert(libc::SYS_unshare, any_of([has(0, flags)].into_iter())?);
+    }
+    // Its flags lie in memory, where a filter can't look; every library goes on with `clone`.
+    absent.insert(libc::SYS_clone3, Vec::new());
     if !scope.modes {
         refused.extend(MODES.iter().chain(&MODES_OF_OLD).map(|call| (*call, Vec::new())));
     }
@@ -192,10 +236,14 @@ fn any_of(conditions: impl Iterator<Item = Condition>) -> io::Result<Vec<Seccomp
         .collect()
 }
 
-/// Every family of sockets but those of this machine and, where wanted, of the internet. Some reach past namespaces.
-fn other_sockets(network: bool) -> io::Result<SeccompRule> {
-    let internet = [libc::AF_INET, libc::AF_INET6].into_iter().filter(|_| network);
-    let allowed = [libc::AF_UNIX, libc::AF_NETLINK].into_iter().chain(internet);
+/// Every family of sockets but those of the kernel and, where wanted, of the internet. Some reach past namespaces. Those of
+/// this machine are files, and Landlock lets programs connect to files that they can't open: to the service manager of the
+/// user, for one, which starts programs outside.
+fn other_sockets(scope: FilterScope) -> io::Result<SeccompRule> {
+    let internet = [libc::AF_INET, libc::AF_INET6].into_iter();
+    let internet = internet.filter(|_| scope.network != FilteredNetwork::None);
+    let machine = [libc::AF_UNIX].into_iter().filter(|_| scope.own_namespaces);
+    let allowed = [libc::AF_NETLINK].into_iter().chain(machine).chain(internet);
     let conditions: Result<Vec<_>, _> = allowed
         .map(|family| {
             let family = u64::from(family.cast_unsigned());
@@ -203,6 +251,21 @@ fn other_sockets(network: bool) -> io::Result<SeccompRule> {
         })
         .collect();
     SeccompRule::new(conditions.map_err(io::Error::other)?).map_err(io::Error::other)
+}
+
+/// Pairs of sockets that can send to others than each other. The kernel makes the same of both kinds.
+fn sending_pairs() -> io::Result<Vec<SeccompRule>> {
+    let kinds = [libc::SOCK_DGRAM, libc::SOCK_RAW];
+    any_of(kinds.into_iter().map(|kind| {
+        let kind = u64::from(kind.cast_unsigned());
+        SeccompCondition::new(1, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(0xf), kind)
+    }))
+}
+
+/// New limits for a process that is named: one that has used up its processor time is ended, whoever it belongs to.
+fn limits_of_others() -> io::Result<SeccompRule> {
+    let given = |argument, length| SeccompCondition::new(argument, length, SeccompCmpOp::Ne, 0);
+    all_of([given(0, SeccompCmpArgLen::Dword), given(2, SeccompCmpArgLen::Qword)])
 }
 
 /// Sockets of the internet that are no connections by TCP.
@@ -236,10 +299,19 @@ mod tests {
 
     #[test]
     fn s_12_a_filter_is_steps_of_eight_bytes_and_grows_with_what_it_refuses() -> io::Result<()> {
-        let scope = FilterScope { nested_sandboxes: true, network: FilteredNetwork::Full, modes: true };
+        let scope = FilterScope {
+            nested_sandboxes: true,
+            own_namespaces: true,
+            network: FilteredNetwork::Full,
+            modes: true,
+        };
         let [open, _] = programs(scope)?;
-        let [closed, _] =
-            programs(FilterScope { nested_sandboxes: false, network: FilteredNetwork::None, modes: false })?;
+        let [closed, _] = programs(FilterScope {
+            nested_sandboxes: false,
+            own_namespaces: false,
+            network: FilteredNetwork::None,
+            modes: false,
+        })?;
         assert_eq!(bytes(&open).len(), open.len() * 8);
         assert!(closed.len() > open.len(), "{} {}", closed.len(), open.len());
         Ok(())
@@ -284,7 +356,12 @@ mod tests {
 
     #[test]
     fn s_12_calls_are_refused_by_both_of_their_numbers() -> io::Result<()> {
-        let scope = FilterScope { nested_sandboxes: false, network: FilteredNetwork::Full, modes: true };
+        let scope = FilterScope {
+            nested_sandboxes: false,
+            own_namespaces: true,
+            network: FilteredNetwork::Full,
+            modes: true,
+        };
         let [refused, absent] = programs(scope)?;
         let refuses = |error: i32| libc::SECCOMP_RET_ERRNO | error.cast_unsigned();
         for (call, by_refused, by_absent) in [

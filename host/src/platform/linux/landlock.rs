@@ -64,7 +64,8 @@ pub(in crate::platform) fn restrict(restriction: &Restriction) -> io::Result<Mis
         RestrictedNetwork::Ports(_) => FilteredNetwork::Connections,
         RestrictedNetwork::Full => FilteredNetwork::Full,
     };
-    let scope = FilterScope { nested_sandboxes: false, network, modes: restriction.modes };
+    let scope =
+        FilterScope { nested_sandboxes: false, own_namespaces: false, network, modes: restriction.modes };
     for program in &filter::programs(scope)? {
         seccompiler::apply_filter(program).map_err(io::Error::other)?;
     }
