@@ -189,7 +189,7 @@ fn d_07_m_f14_m_e32_what_the_program_sees_no_model_can_waive() {
     ];
     each(rows, |(actions, sign)| {
         let test = Test::new().unshadowed().play(&maker(actions));
-        test.file("tests/old_test.py", "def test_a():\n    assert 1 + 1 == 2\n");
+        test.file("tests/old_test.py", "def test_a():\n    assert add(1, 1) == 2\n");
         test.commit("Tests");
         let stopped = test.go(&["--auto-merge"]).ended("stopped", "max_cycles", 14);
         let raised = stopped.events("finding.raised");
