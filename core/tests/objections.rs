@@ -228,6 +228,19 @@ fn objections_nothing_lands_over_a_rejection_that_nothing_answers() {
         let unnamed = |log: &mut Vec<Entry>| last_boundary(log).passed_over.clear();
         planted(run, "A", world, unnamed, "a rejection that does not keep a change from landing is named");
     }
+    // So is one that was set aside for a shadow, with what it found.
+    for (run, reviews) in [("fast", "A"), ("fast", "A?"), ("thorough max 1", "sage:A")] {
+        let name = if run == "fast" { "guardian" } else { "sage" };
+        let world = format!("{name}: sick sick, successor approves");
+        let unnamed = |log: &mut Vec<Entry>| last_boundary(log).passed_over.clear();
+        planted(run, reviews, &world, unnamed, "a rejection that was set aside for a shadow is named");
+        if reviews != "A?" {
+            let promise = "what is open is listed with its author";
+            planted(run, reviews, &world, |log| forgets(log), promise);
+            let counted = |log: &mut Vec<Entry>| forgets_and_counts_nothing(log);
+            planted(run, reviews, &world, counted, "what counts is counted");
+        }
+    }
     // And no CRITICAL lands.
     for (run, world) in [("pipeline", ""), ("fast", ""), ("fast", "exit: no_critical")] {
         planted(run, "A! / A!", world, |log| lands(log), "nothing CRITICAL lands");

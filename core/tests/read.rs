@@ -1125,6 +1125,10 @@ fn j_08_the_words_of_the_code_are_those_of_the_page() {
     let phrases = [
         ("beside an approval", &words::BESIDE_APPROVAL[..]),
         ("take a verdict back", &words::TAKEN_BACK[..]),
+        ("take an approval back in prose", &words::WITHDRAWALS[..]),
+        ("turn that round, before it", &words::NO_WITHDRAWAL[..]),
+        ("take it back as a sentence", &words::REJECTED_AFTER_ALL[..]),
+        ("take it back in capitals, alone in a sentence or behind its colon", &words::REJECTED_ALONE[..]),
         ("label a verdict", &words::VERDICT_LABELS[..]),
         ("label a summary", &words::SUMMARY_LABELS[..]),
     ];

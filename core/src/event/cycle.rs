@@ -97,6 +97,10 @@ pub enum PassedOverBy {
     ExitCondition,
     /// It failed; nobody looked in its place.
     Failed,
+    /// Its rejection was set aside for a shadow, and who looked in its place does not repeat it.
+    Replaced,
+    /// The same, and nobody looked in its place.
+    SetAside,
 }
 
 impl PassedOverBy {
@@ -106,6 +110,8 @@ impl PassedOverBy {
             PassedOverBy::Pipeline => "WARNINGs do not block in a pipeline",
             PassedOverBy::ExitCondition => "passed over by the exit condition",
             PassedOverBy::Failed => "failed, not replaced",
+            PassedOverBy::Replaced => "replaced",
+            PassedOverBy::SetAside => "set aside, not replaced",
         }
     }
 }

@@ -33,6 +33,7 @@ mod traits;
 mod transcripts;
 mod verdict;
 #[doc(hidden)]
+mod withdrawn;
 pub mod words;
 mod wrapped;
 

@@ -8,6 +8,7 @@ use super::table;
 use super::text::{bullet, first_word, is_none, tail};
 use super::transcripts;
 use super::verdict::{self, Hints, MAX_LINE, VerdictClaim, Wording, is_decoration};
+use super::withdrawn;
 use super::words;
 use crate::model::{Review, Severity, Verdict};
 
@@ -50,7 +51,7 @@ pub(crate) fn review(
         read_shown_rows(source, own, context, problems, &mut found);
     }
     let verdict =
-        stated.and_then(|claim| accepted_verdict(claim, &claims, &hints, context, &found, problems));
+        stated.and_then(|claim| accepted_verdict(claim, &claims, &hints, context, own, &found, problems));
     let rejected = verdict == Some(Verdict::Rejected);
     if !rejected {
         for (line, severity) in &found.unplaced {
@@ -163,6 +164,7 @@ fn accepted_verdict(
     claims: &[(usize, VerdictClaim)],
     hints: &Hints,
     context: ReviewContext<'_>,
+    own: &[TextLine],
     found: &ParsedFindings,
     problems: &mut Problems,
 ) -> Option<Verdict> {
@@ -188,6 +190,12 @@ fn accepted_verdict(
             }
         }
     };
+    if stated.verdict == Some(Verdict::Approved)
+        && let Some(at) = withdrawn::taken_back(own, line)
+    {
+        problems.at(at, "an unclear verdict: the approval is taken back");
+        return None;
+    }
     if let Some(objection) = objection {
         problems.at(line, format_args!("an unclear verdict: {objection}"));
         return None;

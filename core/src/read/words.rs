@@ -204,6 +204,57 @@ pub const TAKEN_BACK: [&str; 8] = [
     "no longer valid",
 ];
 
+/// What takes an approval back in prose, further down; `…` are up to three words.
+pub const WITHDRAWALS: [&str; 35] = [
+    "take my approval back",
+    "take the approval back",
+    "take back my approval",
+    "take back the approval",
+    "taking back my approval",
+    "withdraw my approval",
+    "withdraw the approval",
+    "withdrawing my approval",
+    "revoke my approval",
+    "revoke the approval",
+    "revoking my approval",
+    "retract my approval",
+    "retract the approval",
+    "retracting my approval",
+    "rescind my approval",
+    "rescind the approval",
+    "approval withdrawn",
+    "approval is withdrawn",
+    "approval revoked",
+    "approval is revoked",
+    "approval retracted",
+    "approval rescinded",
+    "no longer approve",
+    "not approved after all",
+    "rejected after all",
+    "i reject",
+    "nehme meine zustimmung zurück",
+    "nehme meine freigabe zurück",
+    "nehme die zustimmung zurück",
+    "nehme die freigabe zurück",
+    "ziehe meine zustimmung zurück",
+    "ziehe meine freigabe zurück",
+    "ziehe die freigabe zurück",
+    "doch nicht freigegeben",
+    "ich lehne … ab",
+];
+
+/// Words before them that turn them round.
+pub const NO_WITHDRAWAL: [&str; 13] = [
+    "no", "not", "nothing", "never", "would", "could", "might", "should", "whether", "kein", "keinen",
+    "nicht", "würde",
+];
+
+/// Sentences that do the same.
+pub const REJECTED_AFTER_ALL: [&str; 3] = ["abgelehnt", "doch abgelehnt", "actually reject"];
+
+/// In capitals, alone in a sentence or behind its colon.
+pub const REJECTED_ALONE: [&str; 3] = ["REJECTED", "REJECT", "ABGELEHNT"];
+
 /// Labels of a line that is the verdict, whatever is behind them.
 pub const VERDICT_LABELS: [&str; 16] = [
     "verdict",

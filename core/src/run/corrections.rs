@@ -227,18 +227,32 @@ impl Run {
         let earlier = cycle.shadowed.remove(archetype);
         cycle.absent.insert(archetype.to_owned(), reason.to_owned());
         if let Some(earlier) = earlier {
-            self.keep_criticals(archetype, &earlier.answered);
+            self.keep_objections(archetype, &earlier.answered);
         }
     }
 
     /// CRITICALs that count, of an answer that its author does not give again, stay open unless the answer that counts repeats
-    /// them (D6).
-    pub(super) fn keep_criticals(&mut self, archetype: &str, earlier: &Answered) {
+    /// them (D6). Of a rejection the rest is named.
+    pub(super) fn keep_objections(&mut self, archetype: &str, earlier: &Answered) {
         let AnswerBody::Review(review) = &earlier.answer.said else { return };
         let counts =
-            |finding: &&Finding| finding.severity == Severity::Critical && evidence::weigh(finding).is_none();
-        let kept = review.findings.iter().filter(counts).cloned();
-        self.cycle_mut().kept.extend(kept);
+            |finding: &&Finding| finding.severity > Severity::Info && evidence::weigh(finding).is_none();
+        let (kept, named): (Vec<Finding>, Vec<Finding>) = review
+            .findings
+            .iter()
+            .filter(counts)
+            .cloned()
+            .partition(|finding| finding.severity == Severity::Critical);
+        let bare = kept.is_empty() && named.is_empty();
+        let cycle = self.cycle_mut();
+        cycle.kept.extend(kept);
+        if review.verdict == Some(Verdict::Rejected) && (bare || !named.is_empty()) {
+            let replaced = cycle.answers.contains_key(archetype);
+            let aside = cycle.set_aside.entry(archetype.to_owned()).or_default();
+            aside.findings.extend(named);
+            aside.bare |= bare;
+            aside.replaced = replaced;
+        }
         self.forget_repeated(archetype);
     }
 
@@ -246,14 +260,20 @@ impl Run {
     pub(super) fn forget_repeated(&mut self, archetype: &str) {
         let cycle = self.cycle_mut();
         let Some(review) = cycle.review(archetype) else { return };
-        let (own, others): (Vec<Finding>, Vec<Finding>) =
-            cycle.kept.iter().cloned().partition(|finding| finding.source == archetype);
         let repeats = |finding: &Finding| {
             let claim = FindingClaim::of(finding);
             review.findings.iter().any(|other| claim.compare(&FindingClaim::of(other)).is_same())
         };
-        let left = own.into_iter().filter(|finding| !repeats(finding));
-        cycle.kept = others.into_iter().chain(left).collect();
+        let mut kept = cycle.kept.clone();
+        kept.retain(|finding| finding.source != archetype || !repeats(finding));
+        let mut aside = cycle.set_aside.get(archetype).cloned();
+        if let Some(aside) = &mut aside {
+            aside.findings.retain(|finding| !repeats(finding));
+        }
+        cycle.kept = kept;
+        cycle.set_aside.remove(archetype);
+        let aside = aside.filter(|aside| aside.bare || !aside.findings.is_empty());
+        cycle.set_aside.extend(aside.map(|aside| (archetype.to_owned(), aside)));
     }
 
     /// A person's decision about a rejection without evidence (J-04).

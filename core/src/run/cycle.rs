@@ -85,6 +85,8 @@ pub struct Cycle {
     pub kept: Vec<Finding>,
     /// Those of them that their successor was asked about (J-04), until it has answered.
     pub asked_about: Vec<Finding>,
+    /// What their rejections said beside. It blocks nothing, and is named where the change lands.
+    pub set_aside: BTreeMap<String, SetAside>,
 }
 
 /// Objections to the version before this one. Each is open until its author has looked at this version
@@ -95,6 +97,18 @@ pub struct Inherited {
     pub findings: Vec<Finding>,
     /// Reviewers that rejected it.
     pub rejections: BTreeSet<String>,
+    pub set_aside: BTreeMap<String, SetAside>,
+}
+
+/// Rejections of a reviewer that was replaced or skipped for a shadow.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SetAside {
+    /// WARNINGs that counted and that the answer that counts does not repeat.
+    pub findings: Vec<Finding>,
+    /// One of them had nothing that counted.
+    pub bare: bool,
+    /// Another answered in its place.
+    pub replaced: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -165,6 +179,7 @@ impl Cycle {
             inherited: Inherited::default(),
             kept: Vec::new(),
             asked_about: Vec::new(),
+            set_aside: BTreeMap::new(),
         }
     }
 
@@ -240,12 +255,25 @@ impl Cycle {
         self.kept.iter().chain(&self.asked_about)
     }
 
+    /// Rejections that were set aside, those of the version before too until their author has looked at this one.
+    pub fn set_aside_rejections(&self) -> BTreeMap<&str, &SetAside> {
+        let mut before = self.inherited.set_aside.iter().collect::<BTreeMap<_, _>>();
+        before.retain(|name, _| !self.answers.contains_key(*name));
+        before.extend(&self.set_aside);
+        before.into_iter().map(|(name, rejection)| (name.as_str(), rejection)).collect()
+    }
+
     /// What the next version inherits from this one. Findings of the program are raised anew.
     pub(super) fn objections(&self) -> Inherited {
         let mut findings = self.weighed();
         findings.retain(|finding| finding.severity > Severity::Info && finding.source != PROGRAM);
         let rejecting = self.rejecting().into_iter().filter(|name| !self.overruled.contains(*name));
-        Inherited { findings, rejections: rejecting.map(str::to_owned).collect() }
+        let set_aside = self.set_aside_rejections().into_iter();
+        Inherited {
+            findings,
+            rejections: rejecting.map(str::to_owned).collect(),
+            set_aside: set_aside.map(|(name, rejection)| (name.to_owned(), rejection.clone())).collect(),
+        }
     }
 
     /// The findings of this cycle that count as more than INFO, in the order of [`Cycle::weighed`].
@@ -331,6 +359,7 @@ impl Cycle {
         self.inherited = self.objections();
         self.kept.clear();
         self.asked_about.clear();
+        self.set_aside.clear();
         let reviewers: BTreeSet<String> =
             self.reviewers().iter().map(|(name, _)| (*name).to_owned()).collect();
         self.answers.retain(|name, _| !reviewers.contains(name));

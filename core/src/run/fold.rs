@@ -485,7 +485,7 @@ impl Run {
         cycle.asked_about.retain(|finding| finding.source != name);
         cycle.answers.insert(name.clone(), Arc::new(answered));
         match replaced {
-            Some(earlier) => self.keep_criticals(&name, &earlier.answered),
+            Some(earlier) => self.keep_objections(&name, &earlier.answered),
             None => self.forget_repeated(&name),
         }
     }

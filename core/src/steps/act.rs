@@ -9,7 +9,7 @@ use crate::model::{
 };
 use crate::rules::exit::{self, Against};
 use crate::rules::{convergence, gates, memory};
-use crate::run::{Cycle, Run};
+use crate::run::{Cycle, Run, SetAside};
 
 use super::land::land;
 use super::{boundary, budget, check, rejections, system};
@@ -41,14 +41,11 @@ fn conclude(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     if let Some(events) = escalate(run, cycle).or_else(|| rejections::in_act(run, cycle)) {
         return events;
     }
-    let weighed = standing(run, cycle);
+    let mut weighed = standing(run, cycle);
     let policy = &run.policy().convergence;
     let (mut open, trend) = convergence::follow(convergence::merge(&weighed, policy), &run.history(), policy);
     let trend = trend.map(|trend| Trend { untried: !tried(run, cycle, &open, &trend), ..trend });
-    if !run.is_planned() && run.rules().lands() {
-        open.iter_mut().for_each(|found| found.routes_to = Destination::Maker);
-    }
-    let back = regressions(run, &mut open);
+    let back = route_and_mark(run, &mut open);
     let approved = approved(run, cycle, &weighed, trend.as_ref());
     if let Some(events) = run.rules().before_conclusion(run, cycle, approved, &open) {
         return events;
@@ -61,6 +58,13 @@ fn conclude(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
         (next_action, why) = (NextAction::CycleBack, None);
     }
     let max_cycles = run.max_cycles + u32::from(extra_cycle);
+    let (passed_over, warnings) = (passed_over(run, cycle, &weighed), system::warnings(&open));
+    let aside = set_aside(run, cycle);
+    if next_action == NextAction::Merge && !aside.is_empty() {
+        weighed.extend(aside);
+        (open, _) = convergence::follow(convergence::merge(&weighed, policy), &run.history(), policy);
+        route_and_mark(run, &mut open);
+    }
     let tally = |severity| count(weighed.iter().filter(|finding| finding.severity == severity).count());
     let exit_condition = match (next_action, &why) {
         (NextAction::Merge, _) => "approved",
@@ -83,11 +87,7 @@ fn conclude(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
         convergence: trend.map(|trend| advised(trend, next_action, why.as_ref())),
         stop: why,
         open: fitting(open, usize::MAX),
-        passed_over: if next_action == NextAction::Merge {
-            passed_over(run, cycle, &weighed)
-        } else {
-            vec![]
-        },
+        passed_over: if next_action == NextAction::Merge { passed_over } else { vec![] },
     };
     let decided = point(
         PROGRAM,
@@ -109,7 +109,7 @@ fn conclude(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     );
     let mut events = fixes;
     if boundary.next_action != NextAction::CycleBack {
-        events.extend(system::at_end(run, cycle, system::warnings(&boundary.open)));
+        events.extend(system::at_end(run, cycle, warnings));
     }
     events.extend(back);
     events.push(decided);
@@ -133,9 +133,25 @@ fn passed_over(run: &Run, cycle: &Cycle, weighed: &[Finding]) -> Vec<PassedOver>
     rejecting.extend(cycle.overruled.iter().map(String::as_str));
     let rejections =
         rejecting.iter().map(|name| PassedOver { archetype: (*name).to_owned(), why: why(name) });
-    let failed = cycle.failed.iter().filter(|name| !rejecting.contains(name.as_str()));
+    let mut aside = cycle.set_aside_rejections();
+    aside.retain(|name, _| !rejecting.contains(name));
+    let failed = cycle
+        .failed
+        .iter()
+        .filter(|name| !rejecting.contains(name.as_str()) && !aside.contains_key(name.as_str()));
     let failed = failed.map(|name| PassedOver { archetype: name.clone(), why: PassedOverBy::Failed });
-    let mut all: Vec<PassedOver> = rejections.chain(failed).collect();
+    let in_its_place = |aside: &SetAside| {
+        let accepted = !aside.bare && aside.findings.iter().all(|finding| is_accepted(run, finding));
+        match aside.replaced {
+            _ if accepted => PassedOverBy::Person,
+            true => PassedOverBy::Replaced,
+            false => PassedOverBy::SetAside,
+        }
+    };
+    let set_aside = aside
+        .iter()
+        .map(|(name, aside)| PassedOver { archetype: (*name).to_owned(), why: in_its_place(aside) });
+    let mut all: Vec<PassedOver> = rejections.chain(failed).chain(set_aside).collect();
     all.sort();
     all
 }
@@ -166,9 +182,26 @@ fn is_granted(run: &Run, why: Option<&Stop>, trend: Option<&Trend>) -> bool {
 /// What counts against the change, without what a person accepted as it is.
 pub(crate) fn standing(run: &Run, cycle: &Cycle) -> Vec<Finding> {
     let mut weighed = cycle.weighed();
-    let (accepted, policy) = (&run.corrections.accepted, &run.policy().convergence);
-    weighed.retain(|finding| !accepted.iter().any(|known| convergence::is_same(finding, known, policy)));
+    weighed.retain(|finding| !is_accepted(run, finding));
     weighed
+}
+
+fn is_accepted(run: &Run, finding: &Finding) -> bool {
+    let policy = &run.policy().convergence;
+    run.corrections.accepted.iter().any(|known| convergence::is_same(finding, known, policy))
+}
+
+/// WARNINGs of rejections that were set aside: they are named where the change lands.
+fn set_aside(run: &Run, cycle: &Cycle) -> Vec<Finding> {
+    let aside = cycle.set_aside_rejections().into_values().flat_map(|aside| &aside.findings);
+    aside.filter(|finding| !is_accepted(run, finding)).cloned().collect()
+}
+
+fn route_and_mark(run: &Run, open: &mut [Tracked]) -> Option<Conclusion> {
+    if !run.is_planned() && run.rules().lands() {
+        open.iter_mut().for_each(|found| found.routes_to = Destination::Maker);
+    }
+    regressions(run, open)
 }
 
 /// Whether the change would be approved with what is open now, before any comparison with earlier cycles.

@@ -150,12 +150,28 @@ struct Cycle<'a> {
     kept: Vec<LeftBehind<'a>>,
     /// Those of them that their successor is asked about, until it has answered.
     asked_about: Vec<LeftBehind<'a>>,
+    /// What rejections among them said beside; first of the version before.
+    aside_before: Aside<'a>,
+    aside: Aside<'a>,
     /// Answers that were set aside, and who answers instead is another.
     replaced: BTreeSet<&'a str>,
     weakened: BTreeMap<(&'a str, u32), Severity>,
 }
 
-/// A CRITICAL of an answer that its author did not give again.
+/// Rejections whose authors did not answer again: their WARNINGs, and those that had nothing that counts.
+#[derive(Clone, Default)]
+struct Aside<'a> {
+    warnings: Vec<LeftBehind<'a>>,
+    bare: BTreeSet<&'a str>,
+}
+
+impl Aside<'_> {
+    fn has(&self, name: &str) -> bool {
+        self.bare.contains(name) || self.warnings.iter().any(|left| left.author == name)
+    }
+}
+
+/// A finding of an answer that its author did not give again.
 #[derive(Clone, Copy)]
 struct LeftBehind<'a> {
     author: &'a str,
@@ -168,6 +184,17 @@ struct LeftBehind<'a> {
 impl<'a> Cycle<'a> {
     fn left_behind(&self) -> impl Iterator<Item = &LeftBehind<'a>> {
         self.kept.iter().chain(&self.asked_about)
+    }
+
+    /// What was set aside of this version, and of the one before by who has not looked at this one.
+    fn all_set_aside(&self) -> Aside<'a> {
+        let Aside { mut warnings, mut bare } = self.aside_before.clone();
+        let over = |name: &str| self.answers.contains_key(name) || self.aside.has(name);
+        warnings.retain(|left| !over(left.author));
+        bare.retain(|name| !over(name));
+        warnings.extend(&self.aside.warnings);
+        bare.extend(&self.aside.bare);
+        Aside { warnings, bare }
     }
 
     fn set_aside(&mut self, name: &'a str) {
@@ -191,12 +218,21 @@ impl<'a> Cycle<'a> {
             || (self.rejected_before.contains(name) && !self.answers.contains_key(name))
     }
 
-    /// CRITICALs that count, of an answer that another author replaced.
+    /// What counts, of an answer that another author replaced: CRITICALs, and WARNINGs of a rejection.
     fn keep(&mut self, name: &'a str, earlier: &'a Answer) {
         let AnswerBody::Review(review) = &earlier.said else { return };
-        let counts = |finding: &&'a Finding| finding.severity == Severity::Critical && founded(finding);
-        let left = |finding| LeftBehind { author: name, finding, severity: Severity::Critical, sure: true };
-        self.kept.extend(review.findings.iter().filter(counts).map(left));
+        let of = |severity| {
+            let counts = move |found: &&'a Finding| found.severity == severity && founded(found);
+            let left = move |finding| LeftBehind { author: name, finding, severity, sure: true };
+            review.findings.iter().filter(counts).map(left)
+        };
+        self.kept.extend(of(Severity::Critical));
+        if review.verdict == Some(Verdict::Rejected) {
+            self.aside.warnings.extend(of(Severity::Warning));
+            if of(Severity::Critical).chain(of(Severity::Warning)).next().is_none() {
+                self.aside.bare.insert(name);
+            }
+        }
         self.compare(name);
     }
 
@@ -206,7 +242,8 @@ impl<'a> Cycle<'a> {
             Some(AnswerBody::Review(review)) => review.findings.as_slice(),
             Some(AnswerBody::Prose | AnswerBody::Proposal(_)) | None => &[],
         };
-        for left in self.kept.iter_mut().filter(|left| left.author == name) {
+        let left = self.kept.iter_mut().chain(&mut self.aside.warnings);
+        for left in left.filter(|left| left.author == name) {
             let finding = left.finding;
             let place = |other: &Finding| other.file == finding.file && other.category == finding.category;
             left.sure &= !now.iter().any(place);
@@ -466,9 +503,16 @@ impl<'a> Auditor<'a> {
                 self.boundaries.remove(&number);
                 self.max_cycles = self.max_cycles.max(number);
                 let (before, rejected_before) = self.objections();
-                let imported = true;
-                self.cycle =
-                    Cycle { number, entered: true, imported, before, rejected_before, ..Cycle::default() };
+                let aside_before = self.cycle.all_set_aside();
+                self.cycle = Cycle {
+                    number,
+                    entered: true,
+                    imported: true,
+                    before,
+                    rejected_before,
+                    aside_before,
+                    ..Cycle::default()
+                };
                 self.work = reentered.change.as_ref().or(self.work);
                 let all = reentered.proposal.iter().chain(&reentered.making).chain(&reentered.reviews);
                 for import in all {
@@ -877,6 +921,8 @@ impl<'a> Auditor<'a> {
                 holds(cycle.for_fix == 1, "exactly one targeted fix")?;
                 let (before, rejected_before) = objections;
                 (cycle.before, cycle.rejected_before) = (before, rejected_before);
+                cycle.aside_before = cycle.all_set_aside();
+                cycle.aside = Aside::default();
                 cycle.kept.clear();
                 cycle.asked_about.clear();
                 cycle.answers.retain(|_, answer| !matches!(answer.said, AnswerBody::Review(_)));
@@ -1084,7 +1130,15 @@ impl<'a> Auditor<'a> {
                 holds(transition.cycle <= self.max_cycles, "cycles never exceed their number")?;
                 let (before, rejected_before) = self.objections();
                 let number = transition.cycle;
-                self.cycle = Cycle { number, entered: true, before, rejected_before, ..Cycle::default() };
+                let aside_before = self.cycle.all_set_aside();
+                self.cycle = Cycle {
+                    number,
+                    entered: true,
+                    before,
+                    rejected_before,
+                    aside_before,
+                    ..Cycle::default()
+                };
                 self.landing = Landing::default();
                 Ok(())
             }
@@ -1328,8 +1382,13 @@ impl<'a> Auditor<'a> {
             }
         }
         holds(self.cycle.shadowed.is_empty(), "no cycle is concluded while somebody has to answer anew")?;
-        let weighed = self.weighed();
-        let unsure = self.cycle.left_behind().filter(|left| !left.sure).count();
+        let mut weighed = self.weighed();
+        let before_naming = weighed.len();
+        let aside = self.cycle.all_set_aside();
+        if boundary.next_action == NextAction::Merge {
+            weighed.extend(aside.warnings.iter().map(|left| (left.author, left.severity, left.finding)));
+        }
+        let unsure = self.cycle.left_behind().chain(&aside.warnings).filter(|left| !left.sure).count();
         // Which findings are the accepted ones is a matter of words; where they are is not.
         let elsewhere = |found: &Finding| {
             self.accepted.iter().all(|known| known.file != found.file || known.category != found.category)
@@ -1376,7 +1435,7 @@ impl<'a> Auditor<'a> {
             NextAction::Merge => {
                 let passes_over = self.passes_over(boundary)?;
                 let against = |name: &str| {
-                    weighed.iter().any(|(source, severity, found)| {
+                    weighed.iter().take(before_naming).any(|(source, severity, found)| {
                         *source == name && *severity > Severity::Info && elsewhere(found)
                     })
                 };
@@ -1390,6 +1449,11 @@ impl<'a> Auditor<'a> {
                     )?;
                     let named = boundary.passed_over.iter().any(|over| over.archetype == *name);
                     holds(named, "a rejection that does not keep a change from landing is named")?;
+                }
+                let sure = aside.warnings.iter().filter(|left| left.sure).map(|left| left.author);
+                for name in sure.chain(aside.bare.iter().copied()) {
+                    let named = boundary.passed_over.iter().any(|over| over.archetype == name);
+                    holds(named, "a rejection that was set aside for a shadow is named")?;
                 }
                 holds(self.cycle.upheld.is_empty(), "what a person lets count does not land")?;
             }
