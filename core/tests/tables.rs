@@ -11,8 +11,8 @@ mod common {
 use std::collections::{BTreeMap, BTreeSet};
 
 use archeflow_core::event::{
-    Decision, DecisionPoint, Entry, Event, EvidenceDone, Order, Ran, Share, TestsRan, Tracked, Trend,
-    Unfounded, Verb,
+    Decision, DecisionPoint, Entry, Event, EvidenceDone, OldTests, Order, Ran, Share, TestsRan, Tracked,
+    Trend, Unfounded, Verb,
 };
 use archeflow_core::model::{
     ARCHETYPES, Boundaries, CATEGORIES, Change, ChangedFile, Citation, Convergence, Counted, Destination,
@@ -760,6 +760,21 @@ fn d_07_raised() {
     page.check("What ran", |row| {
         let sign = ran::weaker(&tests_ran(row.get("base")), &tests_ran(row.get("change")));
         row.expect("sign", sign.map_or("none".to_owned(), |counted| counted.sign.name().to_owned()));
+    });
+    page.check("The tests from before", |row| {
+        let old = (!row.get("old tests").is_empty()).then(|| OldTests {
+            result: world::tested(Some(row.get("old tests"))),
+            counts: read::test_counts(row.get("their output")),
+            artifact: "act-old-tests-7.log".to_owned(),
+        });
+        let counted = ran::old_fail(&TestsRan { old, ..tests_ran(row.get("change")) });
+        if let Some(counted) = &counted {
+            assert!(
+                counted.detail.ends_with("act-old-tests-7.log)")
+                    || counted.detail.ends_with(": see act-old-tests-7.log")
+            );
+        }
+        row.expect("sign", counted.map_or("none".to_owned(), |counted| counted.sign.name().to_owned()));
     });
     page.check("Moving tests", |row| {
         let text = |column: &str| row.get(column).replace('⏎', "\n");

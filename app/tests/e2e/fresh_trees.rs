@@ -208,6 +208,59 @@ fn r_07_fewer_tests_that_ran_and_rewritten_files_do_not_land() {
     });
 }
 
+/// Changed tests that pass say nothing of what was asked for before: the old ones run on the new code (R-07).
+#[test]
+fn r_07_the_tests_from_before_run_on_the_new_code() {
+    let breaks = "sed -i 's/^line 1$/line one/' src/app.txt";
+    let rows = [
+        (
+            "elsewhere",
+            format!("cp src/app.txt tests/app.txt; {breaks}; sed -i s:src/app:tests/app: tests/a.case"),
+            "1 failed",
+        ),
+        ("follows", format!("{breaks}; sed -i 's/line 1/line one/' tests/a.case"), "1 failed"),
+        ("kept", "sed -i 's/line 1/line 2/' tests/a.case".to_owned(), ""),
+    ];
+    each(rows, |(what, deed, says)| {
+        let test = Test::new().unshadowed();
+        test.file(
+            "run.sh",
+            "f=0; n=0; for t in tests/*.case; do if sh $t; then n=$((n + 1)); else f=$((f + 1)); fi; done\n\
+             echo \"$n passed, $f failed\"; [ $f = 0 ]\n",
+        );
+        test.file("tests/a.case", "grep -q '^line 1$' src/app.txt\n").file("tests/b.case", "true\n");
+        test.commit("Cases");
+        let test = test.play(&maker(&deed)).tests("sh run.sh");
+        let ended = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+        assert_eq!(ended.events("tests.done").len(), 1, "a tree is tested once: {what}\n{ended}");
+        let old = &ended.events("tests.done")[0]["ran"]["old"];
+        assert_eq!(old["result"], if says.is_empty() { "passed" } else { "failed" }, "{what}\n{ended}");
+        assert!(ended.artifact(old["artifact"].as_str().unwrap()).contains("passed"), "{what}\n{ended}");
+        let raised = ended.events("finding.raised");
+        let raised: Vec<_> = raised.iter().filter(|raised| raised["sign"] == "old_tests_fail").collect();
+        assert_eq!(raised.len(), usize::from(!says.is_empty()), "{what}\n{ended}");
+        let told = format!("the tests as they were before the change fail on the new code: {says}");
+        let commit = test.git(["log", "-1", "--format=%B", "main"]);
+        let report = test.run(&["report", &ended.id]).to_string();
+        let json = ended.json["unresolved"].to_string();
+        for (place, text) in
+            [("screen", ended.stderr.clone()), ("json", json), ("commit", commit), ("report", report)]
+        {
+            assert_eq!(text.contains(&told), !says.is_empty(), "{what}, {place}: {text}\n{ended}");
+        }
+    });
+    // A person who is asked sees it first.
+    let test = Test::new().unshadowed();
+    test.file("tests/a.case", "grep -q '^line 1$' src/app.txt\n");
+    test.commit("Cases");
+    let test = test
+        .play(&maker(&format!("{breaks}; sed -i 's/line 1/line one/' tests/a.case")))
+        .tests("sh tests/a.case");
+    let asked = test.go(&["--unattended"]);
+    let details = asked.events("question.asked")[0]["details"].to_string();
+    assert!(details.contains("WARNING: the tests as they were before the change fail"), "{asked}");
+}
+
 /// An ignored file that the Maker staged on purpose is part of its work, whether it was committed or not (R-12).
 #[test]
 fn r_12_a_staged_file_that_is_ignored_is_part_of_the_work() {

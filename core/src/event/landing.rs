@@ -149,6 +149,19 @@ pub struct TestsRan {
     /// Files of the commit that are not as they were after the tests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
+    /// The tests as they were before the change, on the candidate that passed its own; nothing where they did not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old: Option<OldTests>,
+}
+
+/// How the tests from before a change ended on the new code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OldTests {
+    pub result: Tested,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<TestCounts>,
+    /// The file with the whole output.
+    pub artifact: String,
 }
 
 impl TestsRan {

@@ -37,8 +37,8 @@ pub use cycle::{
 };
 pub use landing::{
     Built, Companion, HookDone, HookStart, LeftOut, Link, MergeBuilt, MergeIntent, MergeRefused, MergeStart,
-    Refusal, RevertBuilt, RevertIntent, RevertMove, RevertRefused, RevertRequested, RevertStart, RunMerged,
-    RunReverted, Tested, TestsDone, TestsRan, TestsStart, Together,
+    OldTests, Refusal, RevertBuilt, RevertIntent, RevertMove, RevertRefused, RevertRequested, RevertStart,
+    RunMerged, RunReverted, Tested, TestsDone, TestsRan, TestsStart, Together,
 };
 pub use policy::{BudgetEffect, BudgetStep, CostSource, PolicyCheckpoint, ShadowDetected};
 pub use preflight::{BaseTests, CachedFolder, PreflightDone, PreflightStart, SetupRun};

@@ -116,6 +116,7 @@ named! {
         NamesClash = "names_clash",
         LinterChanged = "linter_changed",
         TestCommandChanged = "test_command_changed",
+        OldTestsFail = "old_tests_fail",
     }
 }
 

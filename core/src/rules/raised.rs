@@ -34,8 +34,8 @@ pub fn finding(counted: &Counted, policy: &Raised) -> Finding {
 fn severity(sign: Sign) -> Severity {
     match sign {
         Sign::BuildChanged | Sign::BinaryChanged | Sign::LinterChanged => Severity::Info,
-        // It keeps nothing from landing, and is named wherever the landing is.
-        Sign::TestCommandChanged => Severity::Warning,
+        // They keep nothing from landing, and are named wherever the landing is.
+        Sign::TestCommandChanged | Sign::OldTestsFail => Severity::Warning,
         Sign::TestsRemoved
         | Sign::TestsWeakened
         | Sign::CiChanged
@@ -77,5 +77,6 @@ pub fn meaning(sign: Sign) -> (&'static str, &'static str) {
         Sign::NamesClash => ("quality", "Give the files names that differ in more than case."),
         Sign::LinterChanged => ("quality", "Read what the linter or formatter no longer reports."),
         Sign::TestCommandChanged => ("testing", "Read what the test command runs now."),
+        Sign::OldTestsFail => ("testing", "Read what the changed tests no longer ask for."),
     }
 }

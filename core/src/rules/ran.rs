@@ -1,15 +1,35 @@
 //! What ran of the tests, before a change and with it. Weakened tests pass; that fewer of them ran shows only in the
 //! numbers. The rows are in `docs/rules/raised.md`.
 
-use crate::event::TestsRan;
-use crate::model::Counted;
-use crate::model::Sign;
+use crate::event::{Tested, TestsRan};
+use crate::model::{Counted, Sign, TestCounts};
 
 /// What a passing run of the tests shows less than the one on the base; nothing where the base's counts nothing. Tests that are
 /// skipped or expected to fail did not run.
 pub fn weaker(before: &TestsRan, now: &TestsRan) -> Option<Counted> {
     let detail = fewer(before, now).or_else(|| rewritten(before, now))?;
     Some(Counted { sign: Sign::TestsWeakened, path: String::new(), line: 0, detail })
+}
+
+/// The tests as they were before the change, where they do not pass on the new code. A change of what is wanted changes its tests
+/// rightly, so somebody has to look.
+pub fn old_fail(now: &TestsRan) -> Option<Counted> {
+    let old = now.old.as_ref()?;
+    let failed = |counts: Option<TestCounts>| counts.map_or(0, |counts| counts.failed);
+    let count = failed(old.counts);
+    let end = match old.result {
+        Tested::Passed if count <= failed(now.counts) => return None,
+        Tested::Passed | Tested::Failed => "fail",
+        Tested::TimedOut => "do not end in time",
+        Tested::Broken => "can't be run",
+    };
+    let told = if count > 0 {
+        format!("{count} failed (see {})", old.artifact)
+    } else {
+        format!("see {}", old.artifact)
+    };
+    let detail = format!("the tests as they were before the change {end} on the new code: {told}");
+    Some(Counted { sign: Sign::OldTestsFail, path: String::new(), line: 0, detail })
 }
 
 fn fewer(before: &TestsRan, now: &TestsRan) -> Option<String> {

@@ -231,6 +231,10 @@ impl Cycle {
         !self.answers.contains_key(archetype) && (self.inherited.rejections.contains(archetype) || raised())
     }
 
+    pub fn has_raised(&self, sign: Sign) -> bool {
+        self.raised.iter().any(|(raised, _)| *raised == sign)
+    }
+
     /// The verdict of this reviewer, or of its last look, is a rejection.
     pub fn rejects(&self, archetype: &str) -> bool {
         self.verdicts.get(archetype) == Some(&Verdict::Rejected)

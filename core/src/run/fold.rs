@@ -5,7 +5,6 @@ use std::sync::Arc;
 use crate::event::{
     AgentComplete, AgentFailed, Artifact, Decision, DecisionPoint, DecisionRecord, Entry, Event, Failure,
     Imported, NextAction, Order, QuestionAsked, QuestionKind, Refusal, Report, RunContinued, RunReentered,
-    TestsDone,
 };
 use crate::model::{HookPoint, Money, Phase, Purpose, Role, Seq, ShadowAction, Sign, Status, Verdict};
 use crate::rules::alternatives;
@@ -115,8 +114,10 @@ impl Run {
             Order::MergeStart(start) => {
                 let (agreed, answer, asked) = (self.landing.agreed, self.landing.answer, self.landing.asked);
                 let (before, with) = (start.before.clone(), start.with.clone());
+                let tested_before = self.landing.tested_before.take();
                 self.landing = Landing {
                     attempts: start.attempt,
+                    tested_before,
                     agreed,
                     answer,
                     asked,
@@ -205,7 +206,8 @@ impl Run {
                 // By the tests of the candidate: the cycle is concluded again.
                 if raised.sign == Sign::TestsFailing || cycle.boundary.is_some() {
                     cycle.boundary = None;
-                    self.landing = Landing::default();
+                    let tested = self.landing.tested.take().filter(|_| raised.sign == Sign::OldTestsFail);
+                    self.landing = Landing { tested_before: tested, ..Landing::default() };
                     self.hooks.remove(&HookPoint::PreMerge);
                     self.hooks.remove(&HookPoint::PostMerge);
                 }
@@ -357,10 +359,11 @@ impl Run {
                 self.landing.built = Some(built.built.clone());
                 self.landing.chain.clone_from(&built.chain);
                 self.landing.left_out.clone_from(&built.left_out);
+                self.landing.take_over_tests();
             }
             Report::TestsDone(done) => {
                 if let Some(Order::TestsStart(start)) = self.open.remove(&done.start_seq) {
-                    let tests = Some(landing_tests(*done));
+                    let tests = Some(LandingTests::of(*done));
                     self.last_tests.clone_from(&tests);
                     if let Some(undo) = &mut self.undo {
                         undo.tested = tests;
@@ -690,12 +693,4 @@ impl Run {
         self.broke = None;
         self.hooks.remove(&HookPoint::RunComplete);
     }
-}
-
-/// In journals from before its lines were kept, the last line of the output stands for them.
-fn landing_tests(done: TestsDone) -> LandingTests {
-    let last = || done.tail.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    let lines =
-        if done.lines.is_empty() { last().map(str::to_owned).into_iter().collect() } else { done.lines };
-    LandingTests { result: done.result, lines, failing: done.failing, artifact: done.artifact, ran: done.ran }
 }

@@ -15,10 +15,10 @@ use std::collections::BTreeMap;
 use crate::event::{
     AgentStart, Built, Companion, DecisionRecord, Entry, Event, HookDone, LeftOut, Link, MergeIntent, Money,
     Order, PreflightDone, QuestionAsked, QuestionKind, Refusal, Report, ReviewOpened, RunComplete, RunStart,
-    SessionStart, Tested, TestsRan, Together, Tracked, Trend,
+    SessionStart, Tested, TestsDone, TestsRan, TestsStart, Together, Tracked, Trend,
 };
 use crate::model::{
-    Change, HookPoint, Oid, Outcome, Overlay, Participant, Phase, Policy, Role, Seq, Strategy, Workflow,
+    Change, HookPoint, Oid, Outcome, Overlay, Participant, Phase, Policy, Role, Seq, Sign, Strategy, Workflow,
 };
 use crate::persona;
 
@@ -112,6 +112,8 @@ pub struct Landing {
     pub attempts: u32,
     pub built: Option<Built>,
     pub tested: Option<LandingTests>,
+    /// Of the candidate before, which is built again because its message has another finding.
+    pub tested_before: Option<LandingTests>,
     /// That the tests fail as they did before is written down.
     pub red_noted: bool,
     pub asked: bool,
@@ -139,6 +141,7 @@ pub struct Landing {
 /// How the test command ended on a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LandingTests {
+    pub tree: Oid,
     pub result: Tested,
     /// The lines that say what fails.
     pub lines: Vec<String>,
@@ -147,6 +150,26 @@ pub struct LandingTests {
     /// The file with the whole output.
     pub artifact: String,
     pub ran: TestsRan,
+}
+
+impl LandingTests {
+    /// In journals from before its lines were kept, the last line of the output stands for them.
+    fn of(done: TestsDone) -> LandingTests {
+        let last = || done.tail.lines().rev().map(str::trim).find(|line| !line.is_empty());
+        let lines =
+            if done.lines.is_empty() { last().map(str::to_owned).into_iter().collect() } else { done.lines };
+        let TestsDone { tree, result, failing, artifact, ran, .. } = done;
+        LandingTests { tree, result, lines, failing, artifact, ran }
+    }
+}
+
+impl Landing {
+    /// What was tested is the tree: one that was tested is not tested again.
+    fn take_over_tests(&mut self) {
+        let tested = self.tested_before.take();
+        let Some(Built::Candidate { tree, .. }) = &self.built else { return };
+        self.tested = tested.filter(|tested| tested.tree == *tree);
+    }
 }
 
 /// How far the revert is that a person asked for.
@@ -231,6 +254,17 @@ impl Run {
 
     pub fn auto_merge(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.auto_merge)
+    }
+
+    /// The commit whose tests have to run on a candidate, too. Where they failed there, or a person has agreed to the landing or
+    /// knows how they end, they say nothing more.
+    pub fn old_tests_of(&self, start: &TestsStart) -> Option<&Oid> {
+        let Some(Built::Candidate { old, .. }) = &self.landing.built else { return None };
+        let before = self.preflight.as_ref().and_then(|done| done.tests.as_ref());
+        let is_known = self.cycle().is_some_and(|cycle| cycle.has_raised(Sign::OldTestsFail));
+        let has_use = before.is_none_or(|before| before.result == Tested::Passed)
+            && !(start.post_merge || self.undo.is_some() || is_known || self.rules().agreed_to_land(self));
+        has_use.then_some(old)
     }
 
     /// A landing may leave those tests failing that failed before.

@@ -72,7 +72,7 @@ pub(crate) fn land(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
             }
             Judged::Fail(added) => return tests_failed(run, cycle, command, tested, &added),
         }
-        if let Some(events) = weaker(run, cycle, tested) {
+        if let Some(events) = weaker(run, cycle, tested).or_else(|| old_tests(run, cycle, tested)) {
             return events;
         }
     }
@@ -234,8 +234,18 @@ fn weaker(run: &Run, cycle: &Cycle, tested: &LandingTests) -> Option<Vec<Conclus
     Some(vec![FindingRaised { sign: Sign::TestsWeakened, finding }.into()])
 }
 
+/// The tests from before the change do not pass on it: a finding of the program, once in a cycle.
+fn old_tests(run: &Run, cycle: &Cycle, tested: &LandingTests) -> Option<Vec<Conclusion>> {
+    if cycle.has_raised(Sign::OldTestsFail) || run.rules().agreed_to_land(run) {
+        return None;
+    }
+    let counted = ran::old_fail(&tested.ran)?;
+    let finding = raised::finding(&counted, &run.policy().raised);
+    Some(vec![FindingRaised { sign: Sign::OldTestsFail, finding }.into()])
+}
+
 fn raise_tests(run: &Run, cycle: &Cycle, detail: String) -> Vec<Conclusion> {
-    if cycle.raised.iter().any(|(sign, _)| *sign == Sign::TestsFailing) {
+    if cycle.has_raised(Sign::TestsFailing) {
         return run.rules().not_landed(run, RunStatus::Stopped, Reason::TestsFailed, detail);
     }
     let counted = Counted { sign: Sign::TestsFailing, path: String::new(), line: 0, detail };
@@ -298,6 +308,8 @@ fn agree(run: &Run, cycle: &Cycle, old: &Oid, commit: &Oid) -> Option<Vec<Conclu
     });
     details.extend(unclear.iter().flat_map(|tests| tests.lines.iter().take(3).cloned()));
     details.extend(unclear.map(|tests| tests.ran.unproven.clone()).filter(|why| !why.is_empty()));
+    let old = cycle.raised.iter().filter(|(sign, _)| *sign == Sign::OldTestsFail);
+    details.extend(old.map(|(_, finding)| format!("{}: {}", finding.severity.name(), finding.description)));
     details.extend(doubts.into_iter().map(|doubt| format!("set aside for lack of evidence: {doubt}")));
     let question = QuestionAsked {
         kind: QuestionKind::Merge,

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use archeflow_core::event::{
     AgentComplete, AgentFailed, AgentLost, AgentStart, AgentTimeout, AgentUsage, Base, BaseTests, Built,
     Chosen, CostSource, Decision, Entry, Event, FORMAT, Failure, Hardness, HookDone, MergeBuilt, MergeIntent,
-    MergeRefused, Order, Past, PreflightDone, PreflightStart, QuestionAnswered, QuestionKind, Refusal,
-    Report, RunContinued, RunMerged, RunReverted, RunStart, SessionStart, SetupRun, Tested, TestsDone,
-    TestsRan,
+    MergeRefused, OldTests, Order, Past, PreflightDone, PreflightStart, QuestionAnswered, QuestionKind,
+    Refusal, Report, RunContinued, RunMerged, RunReverted, RunStart, SessionStart, SetupRun, Tested,
+    TestsDone, TestsRan,
 };
 use archeflow_core::model::{
     Answer, AnswerBody, Change, ChangedFile, Citation, Confidence, Counted, Disposition, Domain, ExitWhen,
@@ -206,6 +206,10 @@ impl World {
             "unproven" => value.clone_into(&mut self.ran.unproven),
             "base ran" => self.base_ran.counts = Some(ran(value)),
             "ran" => self.ran.counts = Some(ran(value)),
+            "old tests" => {
+                let result = tested(Some(value));
+                self.ran.old = Some(OldTests { result, counts: None, artifact: "old.log".to_owned() });
+            }
             "base tests change" => self.base_ran.changed = list(),
             "tests change" => self.ran.changed = list(),
             "allow red base" => self.policy.allow_red_base = true,
@@ -947,7 +951,7 @@ pub(crate) fn score(word: &str) -> Option<Millionths> {
     Some(number(whole) * 1_000_000 + number(&format!("{decimals:0<6}")))
 }
 
-fn tested(word: Option<&str>) -> Tested {
+pub(crate) fn tested(word: Option<&str>) -> Tested {
     match word {
         None | Some("pass") => Tested::Passed,
         Some("fail") => Tested::Failed,

@@ -11,7 +11,7 @@ use archeflow_core::rules::decisive::decisive;
 use archeflow_core::rules::red_base::unproven;
 
 use super::preflight::{BASE_LOG, PassedTests};
-use super::{build_cache, setup};
+use super::{build_cache, old_tests, setup};
 use crate::failpoint;
 use crate::git::ObjectId;
 use crate::git::workspace::WorkspaceKind;
@@ -26,8 +26,9 @@ const OUTPUT: u64 = 4 << 20;
 /// Lines kept of what fails.
 pub(super) const LINES: usize = 10;
 
-/// The test command on a checkout of exactly the candidate commit.
-pub(super) fn tests(world: &World, seq: Seq, start: &TestsStart) -> TestsDone {
+/// The test command on a checkout of exactly the candidate commit, and then with the test files that it changes as they were in
+/// `old`.
+pub(super) fn tests(world: &World, seq: Seq, start: &TestsStart, old: Option<&str>) -> TestsDone {
     let artifact = format!("act-tests-{seq}.log");
     let log = world.artifacts().join(&artifact);
     let done = |result, exit, duration_ms, tail| TestsDone {
@@ -78,6 +79,10 @@ pub(super) fn tests(world: &World, seq: Seq, start: &TestsStart) -> TestsDone {
     }
     if tested.result == Tested::Passed && !start.post_merge {
         build_cache::set_aside(world, &commit, &tree);
+    }
+    drop(slot);
+    if let Some(old) = old.filter(|_| tested.result == Tested::Passed) {
+        ran.old = old_tests::run(world, seq, start, old, &commit);
     }
     if tested.result == Tested::Failed {
         // Read only where tests failed before the change.

@@ -17,6 +17,7 @@ mod held_key;
 mod landing;
 mod looking;
 mod meter;
+pub(crate) mod old_tests;
 pub(crate) mod preflight;
 mod reverting;
 pub mod setup;
@@ -120,8 +121,10 @@ pub fn perform(
             spawn(inbox, seq, move || report(&send, seq, preflight::perform(&world, seq, &start)));
         }
         Order::TestsStart(start) => {
-            let start = (**start).clone();
-            spawn(inbox, seq, move || report(&send, seq, checks::tests(&world, seq, &start)));
+            let (start, old) = ((**start).clone(), run.old_tests_of(start).cloned());
+            spawn(inbox, seq, move || {
+                report(&send, seq, checks::tests(&world, seq, &start, old.as_deref()));
+            });
         }
         Order::EvidenceStart(start) => {
             let start = (**start).clone();

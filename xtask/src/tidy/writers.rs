@@ -239,7 +239,7 @@ const WRITERS: [(&str, &str); 79] = [
     ("host/src/executors/preflight.rs", "which trees passed their tests"),
     ("host/src/executors/setup.rs", "what a setup command installed, and the copy it ran in"),
     ("host/src/agent_loop/cycle.rs", "the cycle file in the user's working tree, and its lock"),
-    ("host/src/agent_loop/battery/old_tests.rs", "tests from before a loop, in a scratch copy of a step"),
+    ("host/src/executors/old_tests.rs", "tests from before a change, in a scratch copy of it"),
     ("host/src/projections.rs", "files that follow from the log"),
     ("host/src/git/bundle.rs", "a bundle that carries a run, in a git directory of its own"),
     ("host/src/transfer.rs", "an imported run: artifacts and journal; and files that a bundle is made of"),
