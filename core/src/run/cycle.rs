@@ -86,7 +86,7 @@ pub struct Cycle {
     /// Those of them that their successor was asked about (J-04), until it has answered.
     pub asked_about: Vec<Finding>,
     /// What their rejections said beside. It blocks nothing, and is named where the change lands.
-    pub set_aside: BTreeMap<String, SetAside>,
+    pub set_aside: BTreeMap<String, RejectionSetAside>,
 }
 
 /// Objections to the version before this one. Each is open until its author has looked at this version
@@ -97,12 +97,12 @@ pub struct Inherited {
     pub findings: Vec<Finding>,
     /// Reviewers that rejected it.
     pub rejections: BTreeSet<String>,
-    pub set_aside: BTreeMap<String, SetAside>,
+    pub set_aside: BTreeMap<String, RejectionSetAside>,
 }
 
 /// Rejections of a reviewer that was replaced or skipped for a shadow.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SetAside {
+pub struct RejectionSetAside {
     /// WARNINGs that counted and that the answer that counts does not repeat.
     pub findings: Vec<Finding>,
     /// One of them had nothing that counted.
@@ -260,7 +260,7 @@ impl Cycle {
     }
 
     /// Rejections that were set aside, those of the version before too until their author has looked at this one.
-    pub fn set_aside_rejections(&self) -> BTreeMap<&str, &SetAside> {
+    pub fn set_aside_rejections(&self) -> BTreeMap<&str, &RejectionSetAside> {
         let mut before = self.inherited.set_aside.iter().collect::<BTreeMap<_, _>>();
         before.retain(|name, _| !self.answers.contains_key(*name));
         before.extend(&self.set_aside);

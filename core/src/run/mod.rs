@@ -27,7 +27,7 @@ use causes::Causes;
 pub use crate::strategies::agent_loop::{AgentLoop, Note, Owed, PersonMessage, Plan};
 pub use accounts::{Accounts, Author, Breaker};
 pub use corrections::{Corrections, Key, Shadowed};
-pub use cycle::{Answered, Cycle, SetAside};
+pub use cycle::{Answered, Cycle, RejectionSetAside};
 pub use ledger::{Account, Ledger, Limit};
 pub use rollback::{PhaseEnd, Rollback};
 

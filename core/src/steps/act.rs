@@ -9,7 +9,7 @@ use crate::model::{
 };
 use crate::rules::exit::{self, Against};
 use crate::rules::{convergence, gates, memory};
-use crate::run::{Cycle, Run, SetAside};
+use crate::run::{Cycle, RejectionSetAside, Run};
 
 use super::land::land;
 use super::{boundary, budget, check, rejections, system};
@@ -140,7 +140,7 @@ fn passed_over(run: &Run, cycle: &Cycle, weighed: &[Finding]) -> Vec<PassedOver>
         .iter()
         .filter(|name| !rejecting.contains(name.as_str()) && !aside.contains_key(name.as_str()));
     let failed = failed.map(|name| PassedOver { archetype: name.clone(), why: PassedOverBy::Failed });
-    let in_its_place = |aside: &SetAside| {
+    let in_its_place = |aside: &RejectionSetAside| {
         let accepted = !aside.bare && aside.findings.iter().all(|finding| is_accepted(run, finding));
         match aside.replaced {
             _ if accepted => PassedOverBy::Person,
