@@ -59,7 +59,8 @@ fn around(tree: &mut CommitFiles<'_>, path: &[u8], line: usize) -> Option<Frame>
 /// These lines but the first ones, without the keys in them (D-07).
 fn without_keys(lines: &[String], first: usize) -> Vec<String> {
     let told = masked(&lines.join("\n"));
-    let cut = |line: &str| line[..line.floor_char_boundary(LONGEST_LINE)].to_owned();
+    let whole = |line: &str| (0..=LONGEST_LINE.min(line.len())).rev().find(|at| line.is_char_boundary(*at));
+    let cut = |line: &str| line[..whole(line).unwrap_or(0)].to_owned();
     told.split('\n').skip(first).map(cut).collect()
 }
 
