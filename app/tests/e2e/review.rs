@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::Value;
 
 use crate::harness::{Outcome, Test, each, review, says};
+use crate::shadows::falls;
 
 /// The finding every row here is about.
 const FINDING: &str =
@@ -318,4 +319,18 @@ fn r17_a_very_large_change_is_reviewed_in_bounded_memory() {
         .sum();
     assert_eq!(shown, FILES, "every file is in a part");
     assert!(peak > 0 && peak < 200 * 1024, "peak {peak} KiB");
+}
+
+/// D6: that the successor of a replaced Guardian approves does not answer the CRITICALs of the one before.
+#[test]
+fn d_06_what_a_replaced_reviewer_found_is_in_the_review() {
+    let fall = falls().into_iter().find(|fall| fall.who == "guardian").unwrap();
+    let scenes = fall.sick("purpose=work", "SICK-ONE") + &fall.sick("purpose=correct attempt=2", "SICK-TWO");
+    let test = Test::new().play(&scenes);
+    edit(&test);
+    let outcome = test.look(&["--json", "--fail-on", "critical"]);
+    assert_eq!(outcome.code, 14, "{outcome}");
+    let reviewed = json(&outcome);
+    let found = reviewed["findings"].as_array().unwrap();
+    assert!(found.iter().any(|found| found["description"] == "The part has no header."), "{outcome}");
 }

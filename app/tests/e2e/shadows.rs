@@ -187,7 +187,7 @@ fn af138_who_falls_into_a_shadow_is_corrected_then_replaced_then_lands() {
     each(falls(), |fall| {
         let who = fall.who;
         let scenes = fall.sick("purpose=work", "SICK-ONE")
-            + &fall.sick("purpose=correct", "SICK-TWO")
+            + &fall.sick("purpose=correct attempt=2", "SICK-TWO")
             + &fall.healed("purpose=replace");
         let test = Test::new().play(&scenes).config(NO_ECHO);
         let merged = test.go(&["--workflow", fall.workflow, "--auto-merge"]).ended("merged", "approved", 0);
@@ -204,9 +204,14 @@ fn af138_who_falls_into_a_shadow_is_corrected_then_replaced_then_lands() {
         }
         let starts = fall.started(&merged);
         let sent: Vec<_> = starts.iter().map(|start| (&start["purpose"], &start["attempt"])).collect();
+        // D6: the fresh Guardian is asked about the CRITICALs of the one before, since they name places in the change.
+        let asked = (who == "guardian").then_some((json!("correct"), json!(4)));
+        let ladder = [("work", 1), ("correct", 2), ("replace", 3)];
+        let ladder = ladder.into_iter().map(|(purpose, attempt)| (json!(purpose), json!(attempt)));
+        let wanted: Vec<_> = ladder.chain(asked).collect();
         assert_eq!(
             sent,
-            [(&json!("work"), &json!(1)), (&json!("correct"), &json!(2)), (&json!("replace"), &json!(3))],
+            wanted.iter().map(|(purpose, attempt)| (purpose, attempt)).collect::<Vec<_>>(),
             "{merged}"
         );
         let briefs = merged.briefs(who);
@@ -285,7 +290,14 @@ fn af138_the_third_time_in_a_run_is_for_a_person() {
         "src/app.txt:1 | WARNING | reliability | First line breaks empty input parsing | Guard it | `src/app.txt:1`",
         "src/app.txt:2 | WARNING | design | Second value overflows its counter | Widen it | `src/app.txt:2`",
     ];
+    // The same claims in two cycles would be a CRITICAL that persists.
+    let others = claims.sick("cycle=3 purpose=work", "SICK");
+    let others =
+        others.replace("has no header", "leaks sockets").replace("has two blank lines", "sorts wrongly");
+    let others = others.replace("is bad", "ignores signals").replace("The part", "Every caller");
+    let others = others.replace("quality", "reliability").replace("design", "performance");
     let scenes = review("guardian cycle=4", "APPROVED", &[])
+        + &others
         + &claims.sick("purpose=work", "SICK")
         + &review("guardian cycle=1", "REJECTED", &open[..1])
         + &review("guardian cycle=2", "REJECTED", &open[1..]);

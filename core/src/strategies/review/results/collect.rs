@@ -86,6 +86,9 @@ impl Gathering {
                 gathered.missed.insert(name.clone(), why);
             }
         }
+        // Its successor does not answer for it, and nothing of it could be listed instead.
+        let bare = cycle.set_aside_rejections().into_iter().filter(|(_, rejection)| rejection.bare);
+        gathered.verdicts.extend(bare.map(|(name, _)| (name.to_owned(), Verdict::Rejected)));
         gathered.found = listed(cycle, &self.run.overlay().evidence);
         self.parts.insert(cycle.number, gathered);
     }
@@ -181,6 +184,8 @@ fn listed(cycle: &Cycle, required: &Required) -> Vec<Listed> {
         }
     }
     listed.extend(cycle.still_open().map(|finding| list(finding, None, &finding.source)));
+    let aside = cycle.set_aside_rejections().into_values().flat_map(|rejection| &rejection.findings);
+    listed.extend(aside.map(|finding| list(finding, None, &finding.source)));
     listed.extend(cycle.raised.iter().map(|(sign, finding)| list(finding, Some(*sign), PROGRAM)));
     listed
 }
