@@ -363,13 +363,17 @@ fn fixes(run: &Run, cycle: &Cycle, open: &[Tracked], trend: Option<&Trend>) -> V
         None if cycle.fix_asked => fixed_in_cycle(run, cycle, open),
         None => Vec::new(),
     };
-    let resolved = gone(resolved, &run.corrections.accepted, &run.policy().convergence);
+    let accepted = &run.corrections.accepted;
+    let resolved = gone(resolved, accepted, &run.policy().convergence);
+    let is_accepted = |found: &Tracked| accepted.iter().any(|known| known.id == found.id);
     let fix = |found: &Tracked| {
         let (file, line) = (found.file.clone(), found.line);
         FixApplied { source: found.source.join("+"), finding: found.id.clone(), file, line }.into()
     };
     resolved
         .iter()
+        // Of several that are alike, another may have been taken for the accepted one.
+        .filter(|found| !is_accepted(found))
         // Whether failing tests are fixed shows only when they run again.
         .filter(|found| !found.file.is_empty() || found.source != [PROGRAM])
         .filter(|found| found.severity > Severity::Info && !cycle.fixed.contains(&found.id))
