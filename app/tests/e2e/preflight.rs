@@ -71,7 +71,7 @@ fn u_10_a_tree_that_passed_is_not_tested_again_before_the_next_run() {
     test.go(&["--auto-merge"]).ended("merged", "approved", 0);
     assert_eq!(tests(), 2, "the base, and what lands");
     let second = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
-    assert_eq!(tests(), 3, "what landed is known to pass");
+    assert_eq!(tests(), 4, "what landed is known to pass; what lands now, and the tests from before on it");
     assert_eq!(second.events("preflight.done")[0]["tests"]["reused"], true);
 }
 
