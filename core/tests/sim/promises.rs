@@ -257,6 +257,8 @@ impl<'a> Cycle<'a> {
             self.answers.insert(name, answer);
             self.last_failure.remove(name);
             self.failures.remove(name);
+            // Nobody answered in its place: what it says itself from now on takes back what it said before.
+            self.replaced.remove(name);
         }
     }
 }
