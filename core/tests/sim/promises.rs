@@ -937,7 +937,9 @@ impl<'a> Auditor<'a> {
                 self.together = None;
                 holds(self.open.is_empty(), "a phase ends when everybody is back")?;
                 holds(self.broke.is_none(), "no phase and no cycle begins after a break, hard or soft")?;
-                let left = self.phase.replace(transition.to);
+                // Whoever answers anew may have brought the cycle back to an earlier phase.
+                let left = Phase::parse(&transition.from);
+                self.phase = Some(transition.to);
                 if transition.to != Phase::Plan {
                     if let Some(left) = left {
                         self.keep(left);
