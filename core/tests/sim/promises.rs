@@ -1254,7 +1254,15 @@ impl<'a> Auditor<'a> {
         if policy.overlap == Overlap::Jaccard {
             holds(keep_their_names(&boundary.open, before), "the same words keep their name")?;
         }
-        let swinging = boundary.open.iter().filter(|f| !has(before, &f.id) && has(ago, &f.id)).count();
+        // What is only named where the change lands neither blocks nor stops it.
+        let named = |open: &Tracked| {
+            let at_place = |left: &LeftBehind<'_>| {
+                (&left.finding.file, &left.finding.category) == (&open.file, &open.category)
+            };
+            boundary.next_action == NextAction::Merge && aside.warnings.iter().any(at_place)
+        };
+        let swings = |f: &&Tracked| !has(before, &f.id) && has(ago, &f.id) && !named(f);
+        let swinging = boundary.open.iter().filter(swings).count();
         let stops = boundary.next_action == NextAction::Stop;
         holds(swinging < policy.oscillating as usize || stops, "findings that oscillate stop the run")?;
         let stuck = |f: &Tracked| f.cycles_open > 1 && f.severity >= policy.persistent_floor;
