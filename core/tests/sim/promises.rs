@@ -149,6 +149,8 @@ struct Cycle<'a> {
     /// What was held against the version before; and CRITICALs of answers that their authors did not give again.
     before: Vec<(&'a str, Severity, &'a Finding)>,
     rejected_before: BTreeSet<&'a str>,
+    /// Those of them that the answer of their author perhaps repeated.
+    unsure_before: Vec<&'a Finding>,
     kept: Vec<LeftBehind<'a>>,
     /// Those of them that their successor is asked about, until it has answered.
     asked_about: Vec<LeftBehind<'a>>,
@@ -212,6 +214,15 @@ impl<'a> Cycle<'a> {
     fn still_open(&self) -> impl Iterator<Item = (&'a str, Severity, &'a Finding)> {
         let unseen = self.before.iter().filter(|(name, ..)| !self.answers.contains_key(name));
         unseen.copied().chain(self.left_behind().map(|left| (left.author, left.severity, left.finding)))
+    }
+
+    /// Of all these and of what was set aside, what the present answers perhaps have.
+    fn unsure(&self, aside: &Aside<'a>) -> Vec<&'a Finding> {
+        let left = self.left_behind().chain(&aside.warnings).filter(|left| !left.sure);
+        let before = self.still_open().map(|(.., found)| found);
+        let before =
+            before.filter(|found| self.unsure_before.iter().any(|other| std::ptr::eq(*other, *found)));
+        left.map(|left| left.finding).chain(before).collect()
     }
 
     /// Rejects, or rejected the version before and has not looked since.
@@ -508,9 +519,11 @@ impl<'a> Auditor<'a> {
                 self.max_cycles = self.max_cycles.max(number);
                 let (before, rejected_before) = self.objections();
                 let aside_before = self.cycle.all_set_aside();
+                let unsure_before = self.cycle.unsure(&Aside::default());
                 self.cycle = Cycle {
                     number,
                     entered: true,
+                    unsure_before,
                     imported: true,
                     before,
                     rejected_before,
@@ -958,9 +971,11 @@ impl<'a> Auditor<'a> {
                 let (before, rejected_before) = self.objections();
                 let number = transition.cycle;
                 let aside_before = self.cycle.all_set_aside();
+                let unsure_before = self.cycle.unsure(&Aside::default());
                 self.cycle = Cycle {
                     number,
                     entered: true,
+                    unsure_before,
                     before,
                     rejected_before,
                     aside_before,
@@ -1215,7 +1230,7 @@ impl<'a> Auditor<'a> {
         if boundary.next_action == NextAction::Merge {
             weighed.extend(aside.warnings.iter().map(|left| (left.author, left.severity, left.finding)));
         }
-        let unsure = self.cycle.left_behind().chain(&aside.warnings).filter(|left| !left.sure).count();
+        let unsure = self.cycle.unsure(&aside).len();
         // Which findings are the accepted ones is a matter of words; where they are is not.
         let elsewhere = |found: &Finding| {
             self.accepted.iter().all(|known| known.file != found.file || known.category != found.category)
