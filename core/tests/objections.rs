@@ -20,9 +20,9 @@ mod sim {
 
 use archeflow_core::event::{
     AgentSkipped, CycleBoundary, Decision, DecisionPoint, Entry, Event, EvidenceDowngrade, FixApplied,
-    NextAction, Order, QuestionKind, Report, RunComplete, Unfounded,
+    NextAction, Order, QuestionKind, Report, RunComplete, RunReentered, Unfounded,
 };
-use archeflow_core::model::Severity;
+use archeflow_core::model::{Phase, Severity};
 use archeflow_core::projections::commit_message;
 use archeflow_core::projections::story::Story;
 
@@ -67,6 +67,28 @@ fn objections_the_rows_about_stops_keep_the_promises() {
         for row in &page.table(table).rows {
             let played = World::script(row.get("run"), row.get("reviews"), row.get("world")).play();
             audit(&played.log).unwrap_or_else(|why| row.fail(&why));
+        }
+    }
+}
+
+/// A run that is re-entered amid Check has not weighed its reviews: what shows nothing is not held against the next version.
+#[test]
+fn objections_without_evidence_are_not_inherited_by_a_run_that_is_reentered() {
+    let heard = |log: &[Entry]| {
+        let of_guardian = |event: &Event| match event {
+            Event::Report(Report::AgentComplete(complete)) => complete.archetype == "guardian",
+            _ => false,
+        };
+        log.iter().any(|entry| of_guardian(&entry.event))
+    };
+    for phase in [Phase::Plan, Phase::Do, Phase::Act] {
+        for (reviews, inherited) in [("A!?", 0), ("A!", 1), ("A? B", 1)] {
+            let Played { mut run, log } = World::script("standard", reviews, "").play_until(heard);
+            assert!(log.iter().all(|entry| boundary_in(entry).is_none()), "{reviews}: still in Check");
+            let (proposal, making, change, reviews_brought) = (None, None, None, Vec::new());
+            run.hear(run.last, RunReentered { phase, proposal, making, change, reviews: reviews_brought });
+            let findings = run.cycle().map(|cycle| cycle.inherited.findings.len());
+            assert_eq!(findings, Some(inherited), "{reviews}, re-entered at {phase:?}");
         }
     }
 }

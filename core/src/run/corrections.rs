@@ -256,6 +256,27 @@ impl Run {
         self.forget_repeated(archetype);
     }
 
+    /// Reviews are weighed at the end of Check (AF-073). A run that is re-entered before has not come to that, and what shows nothing
+    /// must not become an objection to the next version.
+    pub(super) fn weigh_before_reentry(&mut self) {
+        if !self.policy().evidence.enabled {
+            return;
+        }
+        let required = self.overlay().evidence.clone();
+        let Some(cycle) = self.cycles.last_mut() else { return };
+        let mut unfounded = Vec::new();
+        for (name, review) in cycle.reviewers().into_iter().filter(|(name, _)| !cycle.upheld.contains(*name))
+        {
+            for (index, finding) in (0..).zip(&review.findings) {
+                let reason = evidence::weigh_by(finding, &required);
+                unfounded.extend(reason.map(|reason| ((name.to_owned(), index), reason)));
+            }
+        }
+        for (key, reason) in unfounded {
+            cycle.downgrades.entry(key).or_insert(reason);
+        }
+    }
+
     /// What the present answer of this archetype has itself is not kept beside it.
     pub(super) fn forget_repeated(&mut self, archetype: &str) {
         let cycle = self.cycle_mut();

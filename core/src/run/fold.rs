@@ -585,6 +585,7 @@ impl Run {
         self.ended.clear();
         self.dry_run_passed = true;
         self.forget_failed_preflight();
+        self.weigh_before_reentry();
         if self.cycles.is_empty() || reentered.phase == Phase::Plan {
             let number = self.number() + 1;
             self.max_cycles = self.max_cycles.max(number);

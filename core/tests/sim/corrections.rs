@@ -73,7 +73,7 @@ impl<'a> Auditor<'a> {
             Event::Report(Report::QuestionDeferred(_)) => self.attended = false,
             Event::Decision(Decision::PhaseTransition(transition)) => {
                 self.onward()?;
-                let (cycle, left) = self.at;
+                let (cycle, left) = (self.at.0, Phase::parse(&transition.from));
                 let ended = if transition.to == Phase::Plan { Some(Phase::Act) } else { left };
                 self.at = (transition.cycle, Some(transition.to));
                 if let (Some(ended), true) = (ended, cycle > 0) {

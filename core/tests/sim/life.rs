@@ -357,13 +357,19 @@ impl Life {
     }
 
     fn lose(&mut self, all: bool, none: bool) {
+        // Another that was turned away goes on meanwhile, and may be sent to the account that this one was to find out about.
+        let others_wait = |name: &str| {
+            let failures = self.run.cycle().into_iter().flat_map(|cycle| &cycle.last_failure);
+            failures.into_iter().any(|(other, failed)| other != name && failed.kind.is_busy())
+        };
         let out: Vec<(Seq, String, bool)> = self
             .run
             .open_agents()
             .map(|(seq, start)| {
                 let limited = self.run.accounts.open.get(&start.account);
                 // In a review many are tried again side by side, and one of them finds out for the others.
-                let parts = |since| since > seq || self.world.opened.is_some();
+                let parts =
+                    |since| since > seq || self.world.opened.is_some() || others_wait(&start.archetype);
                 (seq, start.archetype.clone(), limited.is_some_and(|limited| parts(limited.since)))
             })
             .collect();

@@ -77,11 +77,7 @@ impl Auditor<'_> {
     /// Not one that a person may have accepted, or that the present answer may have.
     fn surely_counts(&self, found: &Finding) -> bool {
         let aside = self.cycle.all_set_aside();
-        let unsure = self
-            .cycle
-            .left_behind()
-            .chain(&aside.warnings)
-            .any(|left| !left.sure && std::ptr::eq(left.finding, found));
+        let unsure = self.cycle.unsure(&aside).iter().any(|other| std::ptr::eq(*other, found));
         let accepted =
             self.accepted.iter().any(|known| known.file == found.file && known.category == found.category);
         !unsure && !accepted

@@ -149,6 +149,8 @@ struct Cycle<'a> {
     /// What was held against the version before; and CRITICALs of answers that their authors did not give again.
     before: Vec<(&'a str, Severity, &'a Finding)>,
     rejected_before: BTreeSet<&'a str>,
+    /// Those of them that the answer of their author perhaps repeated.
+    unsure_before: Vec<&'a Finding>,
     kept: Vec<LeftBehind<'a>>,
     /// Those of them that their successor is asked about, until it has answered.
     asked_about: Vec<LeftBehind<'a>>,
@@ -214,6 +216,15 @@ impl<'a> Cycle<'a> {
         unseen.copied().chain(self.left_behind().map(|left| (left.author, left.severity, left.finding)))
     }
 
+    /// Of all these and of what was set aside, what the present answers perhaps have.
+    fn unsure(&self, aside: &Aside<'a>) -> Vec<&'a Finding> {
+        let left = self.left_behind().chain(&aside.warnings).filter(|left| !left.sure);
+        let before = self.still_open().map(|(.., found)| found);
+        let before =
+            before.filter(|found| self.unsure_before.iter().any(|other| std::ptr::eq(*other, *found)));
+        left.map(|left| left.finding).chain(before).collect()
+    }
+
     /// Rejects, or rejected the version before and has not looked since.
     fn rejects(&self, name: &str) -> bool {
         self.verdicts.get(name) == Some(&Verdict::Rejected)
@@ -257,6 +268,8 @@ impl<'a> Cycle<'a> {
             self.answers.insert(name, answer);
             self.last_failure.remove(name);
             self.failures.remove(name);
+            // Nobody answered in its place: what it says itself from now on takes back what it said before.
+            self.replaced.remove(name);
         }
     }
 }
@@ -506,9 +519,11 @@ impl<'a> Auditor<'a> {
                 self.max_cycles = self.max_cycles.max(number);
                 let (before, rejected_before) = self.objections();
                 let aside_before = self.cycle.all_set_aside();
+                let unsure_before = self.cycle.unsure(&Aside::default());
                 self.cycle = Cycle {
                     number,
                     entered: true,
+                    unsure_before,
                     imported: true,
                     before,
                     rejected_before,
@@ -935,7 +950,9 @@ impl<'a> Auditor<'a> {
                 self.together = None;
                 holds(self.open.is_empty(), "a phase ends when everybody is back")?;
                 holds(self.broke.is_none(), "no phase and no cycle begins after a break, hard or soft")?;
-                let left = self.phase.replace(transition.to);
+                // Whoever answers anew may have brought the cycle back to an earlier phase.
+                let left = Phase::parse(&transition.from);
+                self.phase = Some(transition.to);
                 if transition.to != Phase::Plan {
                     if let Some(left) = left {
                         self.keep(left);
@@ -954,9 +971,11 @@ impl<'a> Auditor<'a> {
                 let (before, rejected_before) = self.objections();
                 let number = transition.cycle;
                 let aside_before = self.cycle.all_set_aside();
+                let unsure_before = self.cycle.unsure(&Aside::default());
                 self.cycle = Cycle {
                     number,
                     entered: true,
+                    unsure_before,
                     before,
                     rejected_before,
                     aside_before,
@@ -1211,7 +1230,7 @@ impl<'a> Auditor<'a> {
         if boundary.next_action == NextAction::Merge {
             weighed.extend(aside.warnings.iter().map(|left| (left.author, left.severity, left.finding)));
         }
-        let unsure = self.cycle.left_behind().chain(&aside.warnings).filter(|left| !left.sure).count();
+        let unsure = self.cycle.unsure(&aside).len();
         // Which findings are the accepted ones is a matter of words; where they are is not.
         let elsewhere = |found: &Finding| {
             self.accepted.iter().all(|known| known.file != found.file || known.category != found.category)
@@ -1250,7 +1269,15 @@ impl<'a> Auditor<'a> {
         if policy.overlap == Overlap::Jaccard {
             holds(keep_their_names(&boundary.open, before), "the same words keep their name")?;
         }
-        let swinging = boundary.open.iter().filter(|f| !has(before, &f.id) && has(ago, &f.id)).count();
+        // What is only named where the change lands neither blocks nor stops it.
+        let named = |open: &Tracked| {
+            let at_place = |left: &LeftBehind<'_>| {
+                (&left.finding.file, &left.finding.category) == (&open.file, &open.category)
+            };
+            boundary.next_action == NextAction::Merge && aside.warnings.iter().any(at_place)
+        };
+        let swings = |f: &&Tracked| !has(before, &f.id) && has(ago, &f.id) && !named(f);
+        let swinging = boundary.open.iter().filter(swings).count();
         let stops = boundary.next_action == NextAction::Stop;
         holds(swinging < policy.oscillating as usize || stops, "findings that oscillate stop the run")?;
         let stuck = |f: &Tracked| f.cycles_open > 1 && f.severity >= policy.persistent_floor;

@@ -150,6 +150,7 @@ impl<'a> Auditor<'a> {
                 if let Some(answer) = self.part.set_aside.remove(point.archetype.as_str()) {
                     self.part.answers.insert(&point.archetype, answer);
                 }
+                self.part.replaced.remove(point.archetype.as_str());
             }
             Event::Decision(Decision::DecisionPoint(point)) if point.rule == "J-04" => {
                 let name = point.archetype.as_str();

@@ -156,6 +156,7 @@ impl<'a> Auditor<'a> {
                 holds(request.strategy == Strategy::Pipeline, "targeted fixes are the pipeline's")?;
                 holds(cycle.for_fix == 1, "exactly one targeted fix")?;
                 let (before, rejected_before) = objections;
+                cycle.unsure_before = cycle.unsure(&Aside::default());
                 (cycle.before, cycle.rejected_before) = (before, rejected_before);
                 cycle.aside_before = cycle.all_set_aside();
                 cycle.aside = Aside::default();
