@@ -11,6 +11,8 @@ pub fn weaker(before: &TestsRan, now: &TestsRan) -> Option<Counted> {
     Some(Counted { sign: Sign::TestsWeakened, path: String::new(), line: 0, detail })
 }
 
+const OLD_LOGS: &str = "act-old-tests-*.log";
+
 /// The tests as they were before the change, where they do not pass on the new code. A change of what is wanted changes its tests
 /// rightly, so somebody has to look.
 pub fn old_fail(now: &TestsRan) -> Option<Counted> {
@@ -23,11 +25,8 @@ pub fn old_fail(now: &TestsRan) -> Option<Counted> {
         Tested::TimedOut => "do not end in time",
         Tested::Broken => "can't be run",
     };
-    let told = if count > 0 {
-        format!("{count} failed (see {})", old.artifact)
-    } else {
-        format!("see {}", old.artifact)
-    };
+    // The number of the log is in the journal: it differs where a run was resumed, and words that decide must not.
+    let told = if count > 0 { format!("{count} failed (see {OLD_LOGS})") } else { format!("see {OLD_LOGS}") };
     let detail = format!("the tests as they were before the change {end} on the new code: {told}");
     Some(Counted { sign: Sign::OldTestsFail, path: String::new(), line: 0, detail })
 }
