@@ -298,7 +298,7 @@ pub(crate) fn artifacts(repo: &Path, run_id: &str) -> BTreeMap<PathBuf, String> 
     walk(&folder, &folder, &mut found);
     found.retain(|path, _| {
         let name = path.to_string_lossy();
-        !name.starts_with("attempts/") && !name.starts_with("act-tests-")
+        !["attempts/", "act-tests-", "act-old-"].iter().any(|start| name.starts_with(start))
     });
     let mut all: BTreeMap<PathBuf, String> = BTreeMap::new();
     for (path, (_, bytes)) in found {
