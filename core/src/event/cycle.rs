@@ -99,7 +99,7 @@ pub enum PassedOverBy {
     Failed,
     /// Its rejection was set aside for a shadow, and who looked in its place does not repeat it.
     Replaced,
-    /// The same, and nobody looked in its place.
+    /// The same, and no other reviewer looked in its place.
     SetAside,
 }
 

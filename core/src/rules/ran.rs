@@ -14,7 +14,7 @@ pub fn weaker(before: &TestsRan, now: &TestsRan) -> Option<Counted> {
 const OLD_LOGS: &str = "act-old-tests-*.log";
 
 /// The tests as they were before the change, where they do not pass on the new code. A change of what is wanted changes its tests
-/// rightly, so somebody has to look.
+/// rightly, so a person has to look.
 pub fn old_fail(now: &TestsRan) -> Option<Counted> {
     let old = now.old.as_ref()?;
     let failed = |counts: Option<TestCounts>| counts.map_or(0, |counts| counts.failed);
